@@ -1,0 +1,293 @@
+package memstore
+
+import (
+	"context"
+	"math/bits"
+
+	"authguard/limiter"
+)
+
+// item is one charge of a batch on its way.
+type item struct {
+	hash     hash
+	shard    *shard
+	from, to int // its new state among the batch's; empty: the state stands as it is
+}
+
+// shardSet is a set of shards, locked in the order of their numbers, so that
+// two batches never wait for each other in a circle.
+type shardSet [maxShards / 64]uint64
+
+func (s *Store) lock(set *shardSet) {
+	for w, word := range set {
+		for ; word != 0; word &= word - 1 {
+			s.shards[w*64+bits.TrailingZeros64(word)].mu.Lock()
+		}
+	}
+}
+
+func (s *Store) unlock(set *shardSet) {
+	for w, word := range set {
+		for ; word != 0; word &= word - 1 {
+			s.shards[w*64+bits.TrailingZeros64(word)].mu.Unlock()
+		}
+	}
+}
+
+// place finds the shards of charges.
+func (s *Store) place(items []item, charges []limiter.Charge) (set shardSet) {
+	for i := range charges {
+		h := s.hash(charges[i].Key)
+		n := s.shardOf(h)
+		items[i] = item{hash: h, shard: &s.shards[n]}
+		set[n/64] |= 1 << (n % 64)
+	}
+	return set
+}
+
+// inline is the length of batches that need no memory of their own.
+const inline = 12
+
+// Take implements [limiter.Store].
+func (s *Store) Take(ctx context.Context, charges []limiter.Charge) (bool, error) {
+	for i := range charges {
+		charges[i].Taken = false
+	}
+	if err := check(ctx, charges); err != nil {
+		return false, err
+	}
+	if len(charges) == 1 && charges[0].Advisory == 0 {
+		return s.takeOne(&charges[0])
+	}
+	var buf [inline]item
+	items := buf[:0]
+	if len(charges) > inline {
+		items = make([]item, 0, len(charges))
+	}
+	items = items[:len(charges)]
+	set := s.place(items, charges)
+	s.lock(&set)
+	defer s.unlock(&set)
+	now := s.now() // under the locks, so that the log of a key never runs backwards
+	b := batch{charges: charges, items: items, now: now}
+	return b.take()
+}
+
+// takeOne is Take for the batch of one, which most limiters ask.
+func (s *Store) takeOne(c *limiter.Charge) (bool, error) {
+	h := s.hash(c.Key)
+	sh := &s.shards[s.shardOf(h)]
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	now := s.now()
+	i, known := sh.find(h)
+	var old []byte
+	if known {
+		old = sh.stateAt(i)
+	}
+	d, state, err := c.Limit.Take(sh.scratch[:0], old, now, c.Ask)
+	if err != nil {
+		return false, &limiter.ChargeError{Err: err}
+	}
+	c.Decision = d
+	if len(state) == 0 {
+		return false, nil
+	}
+	sh.keepScratch(state)
+	if !known || placeFor(len(state)) != sh.slots[i].place || len(state) > blockBytes {
+		batch := [1]item{{hash: h}}
+		if !sh.reserve(h, len(state), now, batch[:]) {
+			sh.full++
+			return false, ErrFull
+		}
+		i, _ = sh.find(h)
+	}
+	sh.write(i, state, d, now)
+	c.Taken = d.Allowed
+	if c.Taken {
+		sh.sweep(now, sweepPerWrite)
+	}
+	return c.Taken, nil
+}
+
+// Peek implements [limiter.Store].
+func (s *Store) Peek(ctx context.Context, charges []limiter.Charge) error {
+	if err := check(ctx, charges); err != nil {
+		return err
+	}
+	items := make([]item, len(charges))
+	set := s.place(items, charges)
+	s.lock(&set)
+	defer s.unlock(&set)
+	b := batch{charges: charges, items: items, now: s.now()}
+	if _, err := b.decide(); err != nil {
+		return err
+	}
+	return b.restore()
+}
+
+// Refund implements [limiter.Store].
+func (s *Store) Refund(ctx context.Context, charges []limiter.Charge) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var failed error
+	for i := range charges {
+		c := &charges[i]
+		if !c.Taken {
+			continue
+		}
+		c.Taken = false // whatever comes of it: a refund is made once
+		h := s.hash(c.Key)
+		sh := &s.shards[s.shardOf(h)]
+		sh.mu.Lock()
+		err := sh.refund(h, c, s.now())
+		sh.mu.Unlock()
+		if err != nil && failed == nil {
+			failed = &limiter.ChargeError{Index: i, Err: err}
+		}
+	}
+	return failed
+}
+
+func check(ctx context.Context, charges []limiter.Charge) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return limiter.CheckBatch(charges)
+}
+
+// batch is a call under way, with all its shards locked.
+type batch struct {
+	charges []limiter.Charge
+	items   []item
+	now     int64
+}
+
+func (b *batch) take() (bool, error) {
+	states, err := b.decide()
+	if err != nil {
+		return false, err
+	}
+	votes := true
+	for i := range b.charges {
+		c := &b.charges[i]
+		votes = votes && (c.Advisory > 0 || c.Decision.Allowed)
+	}
+	all := votes
+	for i := range b.charges {
+		c := &b.charges[i]
+		c.Taken = votes && c.Decision.Allowed && (c.Advisory == 0 || b.groupAllows(c.Advisory))
+		all = all && c.Taken
+	}
+	if !all {
+		if err := b.restore(); err != nil {
+			return false, err
+		}
+		b.mend(states)
+	}
+	if !votes {
+		return false, nil
+	}
+	if err := b.reserve(); err != nil {
+		for i := range b.charges {
+			b.charges[i].Taken = false
+		}
+		return false, err
+	}
+	for i := range b.items {
+		if it, c := &b.items[i], &b.charges[i]; c.Taken {
+			at, _ := it.shard.find(it.hash)
+			it.shard.write(at, states[it.from:it.to], c.Decision, b.now)
+		}
+	}
+	for i := range b.items { // only now that no key of the batch looks unused
+		b.items[i].shard.sweep(b.now, sweepPerWrite)
+	}
+	return true, nil
+}
+
+// decide asks each limit. It returns the new states, end to end, in memory that
+// is good while the shards are locked.
+func (b *batch) decide() (states []byte, err error) {
+	states = b.items[0].shard.scratch[:0]
+	for i := range b.items {
+		it, c := &b.items[i], &b.charges[i]
+		it.from = len(states)
+		c.Decision, states, err = c.Limit.Take(states, it.shard.state(it.hash), b.now, c.Ask)
+		if err != nil {
+			return nil, &limiter.ChargeError{Index: i, Err: err}
+		}
+		it.to = len(states)
+	}
+	b.items[0].shard.keepScratch(states)
+	return states, nil
+}
+
+func (b *batch) groupAllows(group int) bool {
+	for i := range b.charges {
+		if c := &b.charges[i]; c.Advisory == group && !c.Decision.Allowed {
+			return false
+		}
+	}
+	return true
+}
+
+// restore tells of the charges that are admitted and yet not taken how things
+// are without them.
+func (b *batch) restore() error {
+	for i := range b.items {
+		it, c := &b.items[i], &b.charges[i]
+		if c.Taken || !c.Decision.Allowed {
+			continue
+		}
+		d, _, err := c.Limit.Take(nil, it.shard.state(it.hash), b.now, limiter.Ask{Member: c.Member})
+		if err != nil {
+			return &limiter.ChargeError{Index: i, Err: err}
+		}
+		c.Decision.Remaining, c.Decision.ResetAfter = d.Remaining, d.ResetAfter
+	}
+	return nil
+}
+
+// mend writes what denying limits made of a state from the future.
+func (b *batch) mend(states []byte) {
+	for i := range b.items {
+		it, c := &b.items[i], &b.charges[i]
+		if c.Decision.Allowed || it.from == it.to {
+			continue
+		}
+		if at, ok := it.shard.find(it.hash); ok && it.to-it.from <= int(it.shard.slots[at].size) {
+			it.shard.write(at, states[it.from:it.to], c.Decision, b.now)
+		}
+	}
+}
+
+// reserve makes room for the states of all taken charges, or for none.
+func (b *batch) reserve() error {
+	for i := range b.items {
+		it := &b.items[i]
+		if !b.charges[i].Taken || it.shard.reserve(it.hash, it.to-it.from, b.now, b.items) {
+			continue
+		}
+		it.shard.full++
+		for j := range b.items[:i+1] {
+			it := &b.items[j]
+			if at, ok := it.shard.find(it.hash); ok && it.shard.slots[at].size == 0 {
+				it.shard.remove(at)
+			}
+		}
+		return ErrFull
+	}
+	return nil
+}
+
+// held reports that h is a key of the batch, and must not be evicted for it.
+func held(batch []item, h hash) bool {
+	for i := range batch {
+		if batch[i].hash == h {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,206 @@
+package memstore_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"authguard/limiter"
+	"authguard/limiter/memstore"
+)
+
+var ctx = context.Background()
+
+type clock struct {
+	mu sync.Mutex
+	t  time.Time
+}
+
+func newClock() *clock { return &clock{t: time.Unix(1_800_000_000, 0)} }
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.t
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.t = c.t.Add(d)
+}
+
+func hit(t testing.TB, s limiter.Store, key string, limit limiter.Limit, cost int64) bool {
+	t.Helper()
+	ok, err := s.Take(ctx, []limiter.Charge{{Key: key, Limit: limit, Ask: limiter.Ask{Cost: cost}}})
+	require.NoError(t, err)
+	return ok
+}
+
+var five = limiter.SlidingWindow{Limit: 5, Window: 15 * time.Minute}
+
+// ME-01, ME-02: what is whole again can be swept away entirely, and the sweep
+// never holds a lock for long.
+func TestSweepLeavesNothingBehind(t *testing.T) {
+	c := newClock()
+	s := memstore.New(memstore.Config{Now: c.now})
+	for i := range 100_000 {
+		require.True(t, hit(t, s, fmt.Sprint(i), five, int64(1+i%5)))
+	}
+	require.Equal(t, 100_000, s.Stats().Keys)
+	c.advance(15*time.Minute - time.Second)
+	s.Sweep()
+	require.Equal(t, 100_000, s.Stats().Keys, "nothing is swept before its time")
+	c.advance(2 * time.Second)
+	s.Sweep()
+	require.Zero(t, s.Stats().Keys)
+	require.Less(t, s.Stats().Bytes, 200_000, "the memory is given back, but for a small table a shard")
+	require.True(t, hit(t, s, "again", five, 5))
+	require.False(t, hit(t, s, "again", five, 1))
+}
+
+// Writes alone keep the table free of keys that are whole again.
+func TestWritesSweep(t *testing.T) {
+	c := newClock()
+	s := memstore.New(memstore.Config{Now: c.now})
+	limit := limiter.FixedWindow{Limit: 5, Window: time.Second}
+	for i := range 200_000 {
+		hit(t, s, fmt.Sprint(i), limit, 1)
+		c.advance(10 * time.Millisecond)
+	}
+	require.Less(t, s.Stats().Keys, 10_000, "some 200 are live at any time")
+}
+
+// ME-03: a million invented keys stay within the bound.
+func TestMemoryIsBounded(t *testing.T) {
+	c := newClock()
+	const bound = 1 << 20
+	for name, limit := range map[string]limiter.Limit{
+		"constant": limiter.FixedWindow{Limit: 100, Window: 24 * time.Hour},
+		"window":   five,
+		"large":    limiter.SlidingWindow{Limit: 1000, Window: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := memstore.New(memstore.Config{MaxBytes: bound, Now: c.now})
+			n := 1_000_000
+			if testing.Short() || name == "large" {
+				n = 20_000
+			}
+			for i := range n {
+				cost := int64(1 + i%4)
+				if name == "large" {
+					cost *= 200
+				}
+				require.True(t, hit(t, s, fmt.Sprint(i), limit, cost))
+				if i%10_000 == 0 {
+					require.LessOrEqual(t, s.Stats().Bytes, bound)
+				}
+			}
+			stats := s.Stats()
+			require.LessOrEqual(t, stats.Bytes, bound)
+			require.NotZero(t, stats.Evicted)
+			require.Zero(t, stats.Full)
+		})
+	}
+}
+
+// A flood of invented names sets neither a denying nor a half-used key free,
+// and locks nobody else out.
+func TestAFloodFreesNobodyAndLocksOutNobody(t *testing.T) {
+	s := memstore.New(memstore.Config{MaxBytes: 1 << 20, Now: newClock().now})
+	for i := range 500 {
+		require.True(t, hit(t, s, fmt.Sprint("blocked", i), five, 5))
+		require.True(t, hit(t, s, fmt.Sprint("half", i), five, 3))
+	}
+	for i := range 300_000 {
+		require.True(t, hit(t, s, fmt.Sprint("invented", i), five, 1), "somebody else is locked out")
+	}
+	for i := range 500 {
+		require.False(t, hit(t, s, fmt.Sprint("blocked", i), five, 1), "a blocked key is free")
+		require.False(t, hit(t, s, fmt.Sprint("half", i), five, 3), "a half-used key is free")
+	}
+}
+
+func TestFullOfDenyingKeysIsAnError(t *testing.T) {
+	c := newClock()
+	s := memstore.New(memstore.Config{MaxBytes: 64 << 10, Now: c.now})
+	take := func(key string) (bool, error) {
+		return s.Take(ctx, []limiter.Charge{
+			{Key: key, Limit: limiter.FixedWindow{Limit: 1, Window: time.Minute}, Ask: limiter.Ask{Cost: 1}},
+			{Key: key + "'", Limit: limiter.FixedWindow{Limit: 1, Window: time.Minute}, Ask: limiter.Ask{Cost: 1}},
+		})
+	}
+	n := 0
+	for ; ; n++ {
+		ok, err := take(fmt.Sprint(n))
+		if err != nil {
+			require.ErrorIs(t, err, memstore.ErrFull)
+			require.False(t, ok)
+			break
+		}
+		require.True(t, ok)
+		require.Less(t, n, 10_000)
+	}
+	require.NotZero(t, s.Stats().Full)
+	keys := s.Stats().Keys
+	for i := range n {
+		ok, err := take(fmt.Sprint(i))
+		require.NoError(t, err)
+		require.False(t, ok, "no key was dropped")
+	}
+	_, err := take(fmt.Sprint(n))
+	require.ErrorIs(t, err, memstore.ErrFull)
+	require.Equal(t, keys, s.Stats().Keys, "nothing of the failed batch stays")
+
+	c.advance(time.Minute)
+	ok, err := take(fmt.Sprint(n))
+	require.NoError(t, err)
+	require.True(t, ok, "keys that are whole again make room")
+}
+
+// A state moves between its places and is never lost on the way.
+func TestStatesGrowAndShrink(t *testing.T) {
+	c := newClock()
+	s := memstore.New(memstore.Config{Now: c.now})
+	limit := limiter.SlidingWindow{Limit: 1000, Window: time.Hour}
+	charges := make([][]limiter.Charge, 1000)
+	for i := range charges {
+		charges[i] = []limiter.Charge{{Key: "k", Limit: limit, Ask: limiter.Ask{Cost: 1}}}
+		ok, err := s.Take(ctx, charges[i])
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.EqualValues(t, 999-i, charges[i][0].Decision.Remaining)
+		c.advance(time.Microsecond)
+	}
+	require.False(t, hit(t, s, "k", limit, 1))
+	for i := range charges {
+		require.NoError(t, s.Refund(ctx, charges[i]))
+		look := []limiter.Charge{{Key: "k", Limit: limit, Ask: limiter.Ask{Cost: 1}}}
+		require.NoError(t, s.Peek(ctx, look))
+		require.EqualValues(t, i+1, look[0].Decision.Remaining)
+	}
+	require.Zero(t, s.Stats().Keys)
+}
+
+func TestKeysOfAnySizeAreKeptApart(t *testing.T) {
+	s := memstore.New(memstore.Config{Now: newClock().now})
+	for _, key := range []string{"", "\x00", "\x00\x00", " ", "\n", strings.Repeat("a", 1<<20), strings.Repeat("a", 1<<20-1)} {
+		require.True(t, hit(t, s, key, five, 5), "%.10q", key)
+		require.False(t, hit(t, s, key, five, 1), "%.10q", key)
+	}
+	require.Less(t, s.Stats().Bytes, 1<<20)
+}
+
+func TestProcessClockIsTheTimeOfDay(t *testing.T) {
+	s := memstore.New(memstore.Config{})
+	before := time.Now()
+	charges := []limiter.Charge{{Key: "k", Limit: five, Ask: limiter.Ask{Cost: 1}}}
+	_, err := s.Take(ctx, charges)
+	require.NoError(t, err)
+	require.WithinRange(t, charges[0].Decision.Time(), before.Truncate(time.Microsecond).Add(-time.Millisecond), time.Now().Add(time.Millisecond))
+}

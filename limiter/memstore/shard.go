@@ -1,0 +1,187 @@
+package memstore
+
+import (
+	"math/bits"
+	"sync"
+	"time"
+
+	"authguard/limiter"
+)
+
+type hash [2]uint64
+
+// A shard is a flat open-addressing table with linear probing. A slot's home
+// is its hash's place in the range of the table, so the table grows to any
+// size, and slots stand nearly in the order of their hashes.
+type shard struct {
+	mu      sync.Mutex
+	slots   []slot
+	used    int
+	marks   [denying + 1]int // slots of each mark
+	hand    int              // where the sweep is
+	blocks  blocks
+	large   large
+	budget  int // bytes
+	evicted uint64
+	full    uint64
+	scratch []byte
+	_       [64]byte // the next shard's lock is on another cache line
+}
+
+// slot is one key: 40 bytes.
+type slot struct {
+	hash    hash
+	inline  [inlineBytes]byte // the state, or where it is
+	expires uint32            // Unix seconds, from when on the key may be forgotten
+	size    uint16            // bytes of the state
+	place   place             // where the state is
+	mark    uint8             // 0: the slot is free; otherwise how used the key is
+}
+
+const (
+	inlineBytes = 16
+	slotBytes   = 40
+	sliceBytes  = 24 // of the header of a large state
+
+	denying = 9 // the mark of a key that has nothing left; the others are 1 to 8
+)
+
+// home is where a hash's probing begins.
+func (s *shard) home(h hash) int {
+	hi, _ := bits.Mul64(h[0], uint64(len(s.slots)))
+	return int(hi)
+}
+
+func (s *shard) next(i int) int {
+	if i++; i == len(s.slots) {
+		return 0
+	}
+	return i
+}
+
+// find gives the slot of h, or the free slot where it would go.
+func (s *shard) find(h hash) (int, bool) {
+	if len(s.slots) == 0 {
+		return 0, false
+	}
+	i := s.home(h)
+	for s.slots[i].mark != 0 {
+		if s.slots[i].hash == h {
+			return i, true
+		}
+		i = s.next(i)
+	}
+	return i, false
+}
+
+// state is what is stored for h. It must not be modified, and is good until
+// the shard is written.
+func (s *shard) state(h hash) []byte {
+	i, ok := s.find(h)
+	if !ok {
+		return nil
+	}
+	return s.stateAt(i)
+}
+
+// write stores a state for which there is room, and what the sweep and the
+// eviction need to know of it.
+func (s *shard) write(i int, state []byte, d limiter.Decision, now int64) {
+	s.store(i, state)
+	slot := &s.slots[i]
+	// Never sooner than another limit's numbers asked for: in a rolling deploy
+	// two sets of them share a key.
+	slot.expires = max(slot.expires, ceilSeconds(now+int64(d.ResetAfter/time.Microsecond)))
+	s.setMark(slot, markOf(d))
+}
+
+func (s *shard) setMark(slot *slot, mark uint8) {
+	s.marks[slot.mark]--
+	s.marks[mark]++
+	slot.mark = mark
+}
+
+// markOf is how used a key is: 1 to 8 for its eighths, or denying.
+func markOf(d limiter.Decision) uint8 {
+	if d.Remaining <= 0 {
+		return denying
+	}
+	return uint8(1 + 8*(d.Limit-d.Remaining)/(d.Limit+1))
+}
+
+func ceilSeconds(micros int64) uint32 {
+	return uint32((micros + 999_999) / 1_000_000)
+}
+
+// refund takes back what stands of c.
+func (s *shard) refund(h hash, c *limiter.Charge, now int64) error {
+	i, ok := s.find(h)
+	if !ok {
+		return nil // forgotten meanwhile
+	}
+	state, err := c.Limit.Refund(s.scratch[:0], s.stateAt(i), now, c.Decision.At, c.Ask)
+	if err != nil {
+		return err
+	}
+	s.keepScratch(state)
+	if len(state) == 0 {
+		s.remove(i)
+		return nil
+	}
+	d, _, err := c.Limit.Take(nil, state, now, limiter.Ask{Member: c.Member})
+	if err != nil {
+		return err
+	}
+	s.write(i, state, d, now)
+	return nil
+}
+
+// remove frees a slot, and moves those behind it up, so that no probing ends
+// before its key.
+func (s *shard) remove(i int) {
+	s.release(i)
+	s.marks[s.slots[i].mark]--
+	s.used--
+	for j := s.next(i); s.slots[j].mark != 0; j = s.next(j) {
+		if home := s.home(s.slots[j].hash); between(home, i, j) {
+			s.slots[i] = s.slots[j]
+			i = j
+		}
+	}
+	s.slots[i] = slot{}
+	if s.used == 0 && len(s.slots) > keepSlots {
+		s.slots, s.blocks, s.large, s.hand = nil, blocks{}, large{}, 0
+	}
+}
+
+// between reports that a key at home home, which stands at j, may move to i:
+// that i is on its way from home to j, around the end.
+func between(home, i, j int) bool {
+	if home <= j {
+		return home <= i && i < j
+	}
+	return home <= i || i < j
+}
+
+// resize moves all slots to a table of n.
+func (s *shard) resize(n int) {
+	old := s.slots
+	s.slots, s.hand = make([]slot, n), 0
+	for i := range old {
+		if old[i].mark != 0 {
+			at, _ := s.find(old[i].hash)
+			s.slots[at] = old[i]
+		}
+	}
+}
+
+// keepScratch keeps the longer memory for the next call, within reason.
+func (s *shard) keepScratch(b []byte) {
+	if cap(b) > cap(s.scratch) && cap(b) <= 16<<10 {
+		s.scratch = b[:0]
+	}
+}
+
+func (s *shard) bytes() int {
+	return len(s.slots)*slotBytes + s.blocks.bytes() + s.large.bytes + sliceBytes*cap(s.large.states)
+}

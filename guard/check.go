@@ -1,0 +1,155 @@
+package guard
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"authguard/limiter"
+)
+
+// Errors of Check. A refusal is a *[Denied]; a cost that no wait would ever
+// admit is [limiter.ErrCostTooHigh].
+var (
+	// ErrNoPolicy reports an action that no policy names: a mistake in the
+	// program, which is refused rather than let through.
+	ErrNoPolicy = errors.New("guard: no policy for this action")
+
+	// ErrMissing reports an attempt that lacks what a rule counts by, such as
+	// an API key where the policy counts by it: a mistake in the program.
+	ErrMissing = errors.New("guard: the attempt lacks what a rule counts by")
+
+	// ErrUnavailable reports that the store or the resolver failed, so that
+	// nobody can say whether the attempt is within its limits.
+	ErrUnavailable = errors.New("guard: limits cannot be checked now")
+)
+
+// Check charges a to all the rules of its action, in one call of the store, and
+// gives a Pass with which the caller tells how the attempt ended. If the caller
+// never does, the attempt counts as a failure.
+//
+// The error is *Denied if a rule refuses; then nothing was charged. It is one
+// of ErrUnavailable, ErrNoPolicy, ErrMissing and limiter.ErrCostTooHigh if the
+// question could not be answered. On every error the secret must not be looked at.
+func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
+	p, err := g.policy(a.Action)
+	if err != nil {
+		return nil, err
+	}
+	who, err := g.identify(ctx, p, a.Account)
+	if err != nil {
+		return nil, err
+	}
+	var buf [8]subjectHash
+	subjects := g.hash.subjects(buf[:0], p.kinds, &a, who)
+	pass := &Pass{Account: who.account, guard: g, policy: p, limits: p.limitsFor(who), checked: g.now()}
+	pass.charges, err = p.charges(pass.limits, subjects, cmp.Or(a.Cost, 1))
+	if err != nil {
+		return nil, err
+	}
+	if !a.IP.IsValid() && p.countsAddresses {
+		g.observe(ctx, Event{Kind: Unaddressed, Action: p.action})
+	}
+	ok, err := g.store.Take(ctx, pass.charges)
+	switch {
+	case errors.Is(err, limiter.ErrCostTooHigh):
+		return nil, err
+	case err != nil:
+		g.observe(ctx, Event{Kind: Broken, Action: p.action, Err: err})
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	case !ok:
+		g.observeDenials(ctx, pass, 0)
+		return nil, newDenied(pass)
+	}
+	seen := 0
+	for i := range pass.charges { // the limits of an advisory rule stand side by side
+		if c := &pass.charges[i]; c.Advisory > seen && !c.Taken {
+			seen = c.Advisory
+			g.observeDenials(ctx, pass, c.Advisory)
+			pass.silenced = pass.silenced || pass.rule(i).Effect == Silent
+		}
+	}
+	g.observe(ctx, Event{Kind: Admitted, Action: p.action})
+	return pass, nil
+}
+
+func (g *Guard) policy(action string) (*policy, error) {
+	if g != nil {
+		if p := g.policies[action]; p != nil {
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %q", ErrNoPolicy, action)
+}
+
+// identify is the account of an attempt. A name that cannot be one is nobody's:
+// the attempt is charged to its address, and the application, given no account,
+// finds nobody.
+func (g *Guard) identify(ctx context.Context, p *policy, account string) (identity, error) {
+	who := identity{account: g.canonical(account)}
+	if who.account == "" || g.resolve == nil || !p.countsAccounts {
+		return who, nil
+	}
+	id, err := g.resolve(ctx, who.account)
+	if err != nil {
+		g.observe(ctx, Event{Kind: Broken, Action: p.action, Err: err})
+		return identity{}, fmt.Errorf("%w: resolver: %w", ErrUnavailable, err)
+	}
+	who.id = id
+	return who, nil
+}
+
+func (g *Guard) canonical(account string) string {
+	if g.opaque {
+		if len(account) > maxAccount {
+			return ""
+		}
+		return account
+	}
+	name, err := Canonical(account)
+	if err != nil {
+		return ""
+	}
+	return name
+}
+
+// limitsFor are the limits that an attempt of who is charged to.
+func (p *policy) limitsFor(who identity) []ruleLimit {
+	if who.account == "" {
+		return p.anonymous
+	}
+	return p.limits
+}
+
+// charges asks cost of each limit, for the subjects of p's kinds.
+func (p *policy) charges(limits []ruleLimit, subjects []subjectHash, cost int64) ([]limiter.Charge, error) {
+	if len(limits) == 0 {
+		return nil, fmt.Errorf("%w: %s counts by account only, and there is none", ErrMissing, p.action)
+	}
+	charges := make([]limiter.Charge, len(limits))
+	var keys strings.Builder // all of them in one piece of memory
+	keys.Grow(keyLen * len(limits))
+	for _, l := range limits {
+		s := &subjects[l.kind]
+		if *s == (subjectHash{}) {
+			r := p.rules[l.rule]
+			return nil, fmt.Errorf("%w: %s/%s counts by %s", ErrMissing, p.action, r.Name, r.By)
+		}
+		keys.WriteString(keyPrefix)
+		keys.Write(s[:])
+		keys.WriteByte('}')
+		keys.WriteString(l.tag)
+	}
+	all := keys.String()
+	for i, l := range limits {
+		charges[i] = limiter.Charge{
+			Key:      all[keyLen*i : keyLen*(i+1)],
+			Limit:    l.limit,
+			Ask:      limiter.Ask{Cost: cost},
+			Advisory: l.advisory,
+		}
+	}
+	return charges, nil
+}

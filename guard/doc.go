@@ -1,0 +1,27 @@
+// Package guard decides whether somebody may try a secret: a password, a reset
+// token, an API key.
+//
+// A [Guard] is made once from a store, a secret and policies, and asked before
+// the secret is looked at:
+//
+//	pass, err := g.Check(ctx, guard.Attempt{Action: "login", Account: email, IP: addr})
+//	if err != nil {
+//		httpguard.Refuse(w, r, err) // *guard.Denied: 429 with Retry-After
+//		return
+//	}
+//	if verify(pass.Account, password) {
+//		pass.Succeed(ctx)
+//	} else {
+//		pass.Fail(ctx)
+//	}
+//
+// Check charges every rule of the action's [Policy] in one step of the store,
+// before it answers. So however many attempts are in flight, no more than the
+// limit reach the password. A success then gives its own charge back on rules
+// that count failures; whatever else happens (a wrong password, a panic, a
+// client that hangs up, a crash of this process) leaves the charge standing.
+//
+// A guard never allows by default: its zero value, an action without a policy,
+// an attempt without the identity that a rule needs and a store that does not
+// answer are all errors.
+package guard

@@ -1,0 +1,94 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"authguard/limiter"
+)
+
+// A Guard applies policies to attempts. It is safe for any number of
+// goroutines and never changes after [New]. Its zero value refuses everything.
+type Guard struct {
+	store    limiter.Store
+	hash     *hasher
+	policies map[string]*policy
+	resolve  func(context.Context, string) (string, error)
+	opaque   bool
+	observer Observer
+	now      func() time.Time
+}
+
+// Config is what a Guard is made of.
+type Config struct {
+	// Store keeps the counts.
+	Store limiter.Store
+
+	// Secret keys every name that reaches the store, so that nobody who reads
+	// the store can tell or confirm an account. At least 16 bytes; 32 random
+	// ones are best. All processes that share a store must share it.
+	Secret []byte
+
+	// Policies, one an action.
+	Policies []Policy
+
+	// Resolve, if not nil, maps a canonical account name to the account's id,
+	// so that all names of one account share its counts. It returns "" for a
+	// name that it does not know, which is then counted under its text.
+	// An error refuses the attempt as unavailable. It is called once an attempt.
+	Resolve func(ctx context.Context, account string) (id string, err error)
+
+	// Opaque takes account names byte for byte. Otherwise they are user names
+	// or e-mail addresses, and folded; see [Canonical].
+	Opaque bool
+
+	// Observer, if not nil, is told of every decision.
+	Observer Observer
+
+	// Now is the clock by which the time to settle a pass is measured;
+	// time.Now if nil.
+	Now func() time.Time
+}
+
+const minSecret = 16
+
+// New checks c and makes a Guard of it.
+func New(c Config) (*Guard, error) {
+	if c.Store == nil {
+		return nil, errors.New("guard: Config.Store is nil")
+	}
+	if len(c.Secret) < minSecret {
+		return nil, fmt.Errorf("guard: Config.Secret is %d bytes, want at least %d", len(c.Secret), minSecret)
+	}
+	if len(c.Policies) == 0 {
+		return nil, errors.New("guard: Config.Policies is empty")
+	}
+	hash, err := newHasher(c.Secret, "subjects v1")
+	if err != nil {
+		return nil, err
+	}
+	g := &Guard{
+		store:    c.Store,
+		hash:     hash,
+		policies: make(map[string]*policy, len(c.Policies)),
+		resolve:  c.Resolve,
+		opaque:   c.Opaque,
+		observer: c.Observer,
+		now:      c.Now,
+	}
+	if g.now == nil {
+		g.now = time.Now
+	}
+	for _, p := range c.Policies {
+		if err := p.Validate(); err != nil {
+			return nil, err
+		}
+		if g.policies[p.Action] != nil {
+			return nil, fmt.Errorf("guard: two policies for action %q", p.Action)
+		}
+		g.policies[p.Action] = compile(p, hash)
+	}
+	return g, nil
+}

@@ -1,0 +1,129 @@
+package guard
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"authguard/limiter"
+)
+
+// Status is where one limit of one rule stands for one subject.
+type Status struct {
+	Rule     string // name in its policy
+	By       By
+	Effect   Effect
+	Limit    limiter.Limit
+	Subject  string           // keyed hash of the subject, as in an [Event]
+	Decision limiter.Decision // of an attempt of cost 1 (or Attempt.Cost) now
+}
+
+// Used is how many units stand charged.
+func (s Status) Used() int64 { return s.Decision.Limit - s.Decision.Remaining }
+
+// Inspect explains what Check would say to a, limit by limit, and charges
+// nothing. Rules that count by something that a does not have are left out, so
+// that an operator can ask about an account alone, or an address alone.
+func (g *Guard) Inspect(ctx context.Context, a Attempt) ([]Status, error) {
+	p, err := g.policy(a.Action)
+	if err != nil {
+		return nil, err
+	}
+	who, err := g.identify(ctx, p, a.Account)
+	if err != nil {
+		return nil, err
+	}
+	subjects := g.hash.subjects(nil, p.kinds, &a, who)
+	pass := &Pass{policy: p}
+	for _, l := range p.limits {
+		known := subjects[l.kind] != (subjectHash{})
+		if p.kinds[l.kind].ofAddress() && !a.IP.IsValid() {
+			known = false
+		}
+		if known {
+			pass.limits = append(pass.limits, l)
+		}
+	}
+	if len(pass.limits) == 0 {
+		return nil, fmt.Errorf("%w: none of %s's rules counts by what is given", ErrMissing, p.action)
+	}
+	pass.charges, err = p.charges(pass.limits, subjects, cmp.Or(a.Cost, 1))
+	if err != nil {
+		return nil, err
+	}
+	if err := g.store.Peek(ctx, pass.charges); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return statuses(pass, func(*Rule) bool { return true }), nil
+}
+
+// Unlock forgets what the rules by account of the given actions (all of them
+// if none is given) hold against account, for instance when its owner has
+// completed a password reset. Addresses keep their counts.
+func (g *Guard) Unlock(ctx context.Context, account string, actions ...string) error {
+	if g == nil || g.store == nil {
+		return fmt.Errorf("%w: the guard is zero", ErrNoPolicy)
+	}
+	if len(actions) == 0 {
+		for action := range g.policies {
+			actions = append(actions, action)
+		}
+	}
+	var keys []string
+	for _, action := range actions {
+		p, err := g.policy(action)
+		if err != nil {
+			return err
+		}
+		who, err := g.identify(ctx, p, account)
+		if err != nil {
+			return err
+		}
+		if who.account == "" {
+			return fmt.Errorf("%w: no account to unlock", ErrMissing)
+		}
+		var own []ruleLimit
+		for _, l := range p.limits {
+			if p.kinds[l.kind].kind == kindAccount {
+				own = append(own, l)
+			}
+		}
+		if len(own) == 0 {
+			continue
+		}
+		charges, err := p.charges(own, g.hash.subjects(nil, p.kinds, &Attempt{}, who), 1)
+		if err != nil {
+			return err
+		}
+		for _, c := range charges {
+			keys = append(keys, c.Key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	if err := g.store.Forget(ctx, keys); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	for _, action := range actions {
+		g.observe(ctx, Event{Kind: Unlocked, Action: action, Subject: subjectOf(keys[0])})
+	}
+	return nil
+}
+
+// showing is true for rules whose state a client may see.
+func showing(r *Rule) bool { return r.Effect == Deny }
+
+func statuses(p *Pass, want func(*Rule) bool) []Status {
+	var s []Status
+	for i := range p.charges {
+		r, c := p.rule(i), &p.charges[i]
+		if want(r) {
+			s = append(s, Status{
+				Rule: r.Name, By: r.By, Effect: r.Effect, Limit: c.Limit,
+				Subject: subjectOf(c.Key), Decision: c.Decision,
+			})
+		}
+	}
+	return s
+}

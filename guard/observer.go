@@ -1,0 +1,54 @@
+package guard
+
+import (
+	"context"
+	"time"
+)
+
+// An Observer is told of every decision, outside any lock, on the goroutine
+// that asked: it must be quick and safe for concurrent use.
+type Observer interface {
+	Observe(ctx context.Context, e Event)
+}
+
+// An Event is one thing that a guard decided. It holds no name and no address.
+type Event struct {
+	Kind   EventKind
+	Action string
+	Rule   string // for Refused, Silenced and Observed: the rule that denies
+	// Subject is the keyed hash of whom the rule counts: the same for the same
+	// subject, and no use to anybody without the guard's secret.
+	Subject    string
+	RetryAfter time.Duration // for Refused, Silenced and Observed
+	Err        error         // for Failed
+}
+
+// EventKind is what an Event tells.
+type EventKind uint8
+
+const (
+	Admitted    EventKind = iota + 1 // an attempt may go on
+	Refused                          // an attempt was refused; one event for each rule that denies
+	Silenced                         // a rule with effect silent denied
+	Observed                         // a rule with effect observe would have refused
+	Succeeded                        // a pass was settled as a success
+	Failed                           // a pass was settled as a failure
+	Cancelled                        // a pass was given back
+	Abandoned                        // a success came too late for its refund
+	Unlocked                         // an account's counters were cleared
+	Unaddressed                      // an attempt came without a client address
+	Broken                           // the store or the resolver failed: Err says how
+)
+
+var eventNames = [...]string{
+	Admitted: "admitted", Refused: "refused", Silenced: "silenced", Observed: "observed",
+	Succeeded: "succeeded", Failed: "failed", Cancelled: "cancelled", Abandoned: "abandoned",
+	Unlocked: "unlocked", Unaddressed: "unaddressed", Broken: "broken",
+}
+
+func (k EventKind) String() string {
+	if int(k) < len(eventNames) && k > 0 {
+		return eventNames[k]
+	}
+	return "unknown"
+}

@@ -1,0 +1,110 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"authguard/limiter"
+)
+
+// settleWithin is how long a pass can give charges back: long enough for any
+// password to be verified, short enough that a charge which stands longer can
+// be relied on to stay.
+const settleWithin = 10 * time.Second
+
+// A Pass says that an attempt may go on, and takes note of how it ended: by
+// the first call of Succeed, Fail, Cancel or Shed; later calls do nothing.
+// It belongs to one request. A Pass never settled counts as a failure.
+type Pass struct {
+	// Account is the canonical name of the account that was charged; look the
+	// account up by it, not by what was typed. It is empty if none was given or
+	// what was given can be no name: then no account exists, and the attempt
+	// must fail like any wrong one.
+	Account string
+
+	guard    *Guard
+	policy   *policy
+	limits   []ruleLimit      // what charges are for, one each
+	charges  []limiter.Charge // the receipts
+	checked  time.Time
+	silenced bool
+	settled  atomic.Bool
+}
+
+// Silenced reports that a rule with effect silent denies: the application
+// answers as usual and does nothing.
+func (p *Pass) Silenced() bool { return p.silenced }
+
+// Succeed settles the attempt as a success: it gives the attempt's charges
+// back on rules that count failures. More than ten seconds after Check it
+// gives nothing back. The error is only about the refund; the success stands.
+func (p *Pass) Succeed(ctx context.Context) error {
+	return p.settle(ctx, Succeeded, func(i int) bool { return p.rule(i).Counts == Failures })
+}
+
+// Fail settles the attempt as a failure. All its charges stand, and no store
+// is asked.
+func (p *Pass) Fail(ctx context.Context) error {
+	return p.settle(ctx, Failed, func(int) bool { return false })
+}
+
+// Cancel settles an attempt that a fault of the application ended before the
+// secret was compared: it gives all charges back. After the comparison it must
+// not be called, for it would make guesses free.
+func (p *Pass) Cancel(ctx context.Context) error {
+	return p.settle(ctx, Cancelled, func(int) bool { return true })
+}
+
+// Shed settles an attempt for which there was no room, before the secret was
+// compared: it gives back all charges except those of the address, so that
+// filling the room is not free for the client who does it.
+func (p *Pass) Shed(ctx context.Context) error {
+	return p.settle(ctx, Cancelled, func(i int) bool {
+		return p.policy.kinds[p.limits[i].kind].kind != kindIP
+	})
+}
+
+// settle gives back, once, the charges for whose index refund is true.
+func (p *Pass) settle(ctx context.Context, how EventKind, refund func(int) bool) error {
+	if p == nil || p.guard == nil {
+		return errors.New("guard: this Pass was not made by Check")
+	}
+	if !p.settled.CompareAndSwap(false, true) {
+		return nil
+	}
+	g := p.guard
+	some := false
+	for i := range p.charges {
+		c := &p.charges[i]
+		c.Taken = c.Taken && refund(i)
+		some = some || c.Taken
+	}
+	if some && g.now().Sub(p.checked) > settleWithin {
+		g.observe(ctx, Event{Kind: Abandoned, Action: p.policy.action})
+		some = false
+	}
+	g.observe(ctx, Event{Kind: how, Action: p.policy.action})
+	if !some {
+		return nil
+	}
+	if ctx.Done() != nil { // the client may be gone, but what it is owed is not
+		ctx = context.WithoutCancel(ctx)
+	}
+	if err := g.store.Refund(ctx, p.charges); err != nil {
+		g.observe(ctx, Event{Kind: Broken, Action: p.policy.action, Err: err})
+		return fmt.Errorf("guard: refund: %w", err)
+	}
+	return nil
+}
+
+// rule is the rule of the pass's i-th charge.
+func (p *Pass) rule(i int) *Rule { return &p.policy.rules[p.limits[i].rule] }
+
+// Limits tell where the attempt's limits stand, in the order of the policy,
+// leaving out rules that must not show (silent and observe). They are for
+// clients that may know them: a key's own counters, never an account's on a
+// route without authentication.
+func (p *Pass) Limits() []Status { return statuses(p, showing) }

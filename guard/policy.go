@@ -1,0 +1,158 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+
+	"authguard/limiter"
+)
+
+// A Policy says which rules an action's attempts are charged to. It is plain
+// data: package policies reads it from files, and [New] checks it.
+type Policy struct {
+	Action string // what is attempted: "login", "password_reset"; a-z, 0-9 and _, at most 32 bytes
+	Rules  []Rule
+}
+
+// A Rule is one or more limits on one subject of an attempt.
+type Rule struct {
+	// Name of the rule, unique in its policy: a-z, 0-9 and _, at most 32 bytes.
+	// A refusal shows it, as in "login/account".
+	Name string
+
+	// By says whose attempts are counted together.
+	By By
+
+	// Limits are charged together: all of them admit, or the rule denies.
+	// Changing their numbers keeps what they have counted; changing their law
+	// or their order starts anew.
+	Limits []limiter.Limit
+
+	// Counts says whether a success stays charged.
+	Counts Counts
+
+	// Effect says what happens when the rule denies.
+	Effect Effect
+}
+
+// Counts is what a rule counts.
+type Counts uint8
+
+const (
+	// Attempts stay charged however they end. It is the zero value: the strict one.
+	Attempts Counts = iota
+
+	// Failures stay charged; a success is given back. The charge is made
+	// before the secret is compared all the same, so that no number of
+	// attempts in flight gets past the limit.
+	Failures
+)
+
+func (c Counts) String() string {
+	switch c {
+	case Attempts:
+		return "attempts"
+	case Failures:
+		return "failures"
+	}
+	return fmt.Sprintf("Counts(%d)", uint8(c))
+}
+
+// Effect is what a rule does when it denies.
+type Effect uint8
+
+const (
+	// Deny refuses the attempt. It is the zero value.
+	Deny Effect = iota
+
+	// Silent lets the attempt pass with [Pass.Silenced] true: the application
+	// answers as usual and does nothing. So a limit on mails to one address
+	// shows nobody that it was reached.
+	Silent
+
+	// Observe counts like Deny, reports to the [Observer] and refuses nothing:
+	// for trying out a rule on live traffic.
+	Observe
+)
+
+func (e Effect) String() string {
+	switch e {
+	case Deny:
+		return "deny"
+	case Silent:
+		return "silent"
+	case Observe:
+		return "observe"
+	}
+	return fmt.Sprintf("Effect(%d)", uint8(e))
+}
+
+// Validate reports the first thing that makes p no policy, naming the action,
+// rule and field.
+func (p Policy) Validate() error {
+	if err := checkName(p.Action); err != nil {
+		return fmt.Errorf("guard: policy action %w", err)
+	}
+	if len(p.Rules) == 0 {
+		return fmt.Errorf("guard: policy %s has no rules", p.Action)
+	}
+	seen := make(map[string]bool, len(p.Rules))
+	for _, r := range p.Rules {
+		if err := r.Validate(); err != nil {
+			return fmt.Errorf("guard: policy %s: %w", p.Action, err)
+		}
+		if seen[r.Name] {
+			return fmt.Errorf("guard: policy %s has two rules named %q", p.Action, r.Name)
+		}
+		seen[r.Name] = true
+	}
+	return nil
+}
+
+// Validate reports the first thing that makes r no rule.
+func (r Rule) Validate() error {
+	if err := checkName(r.Name); err != nil {
+		return fmt.Errorf("rule name %w", err)
+	}
+	if _, err := r.By.parse(); err != nil {
+		return fmt.Errorf("rule %s: By %w", r.Name, err)
+	}
+	if len(r.Limits) == 0 {
+		return fmt.Errorf("rule %s has no limits", r.Name)
+	}
+	if r.Counts > Failures {
+		return fmt.Errorf("rule %s: Counts is %v, want attempts or failures", r.Name, r.Counts)
+	}
+	if r.Effect > Observe {
+		return fmt.Errorf("rule %s: Effect is %v, want deny, silent or observe", r.Name, r.Effect)
+	}
+	for _, l := range r.Limits {
+		if l == nil {
+			return fmt.Errorf("rule %s has a nil limit", r.Name)
+		}
+		if err := l.Validate(); err != nil {
+			return fmt.Errorf("rule %s: %w", r.Name, err)
+		}
+		if _, exact := l.(limiter.ExactRefunder); r.Counts == Failures && !exact {
+			return fmt.Errorf("rule %s counts failures, which a %s cannot: its refund is not exact; use a window", r.Name, l.Law())
+		}
+	}
+	return nil
+}
+
+const maxName = 32
+
+func checkName(s string) error {
+	if s == "" {
+		return errors.New("is empty")
+	}
+	if len(s) > maxName {
+		return fmt.Errorf("is %d bytes, want at most %d", len(s), maxName)
+	}
+	for _, c := range []byte(s) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' {
+			return fmt.Errorf("%q has %q, want only a-z, 0-9 and _", s, c)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package guard_test
+
+import (
+	"context"
+
+	"authguard/limiter"
+)
+
+// spyStore notes the keys of the last Take, and how often each call was made.
+type spyStore struct {
+	limiter.Store
+	keys                  []string
+	takes, refunds, peeks int
+	refunded              int
+}
+
+func (s *spyStore) Take(ctx context.Context, charges []limiter.Charge) (bool, error) {
+	s.takes++
+	s.keys = nil
+	for _, c := range charges {
+		s.keys = append(s.keys, c.Key)
+	}
+	return s.Store.Take(ctx, charges)
+}
+
+func (s *spyStore) Refund(ctx context.Context, charges []limiter.Charge) error {
+	s.refunds++
+	for _, c := range charges {
+		if c.Taken {
+			s.refunded++
+		}
+	}
+	return s.Store.Refund(ctx, charges)
+}

@@ -130,7 +130,7 @@ func (p *policy) charges(limits []ruleLimit, subjects []subjectHash, cost int64)
 	}
 	charges := make([]limiter.Charge, len(limits))
 	var keys strings.Builder // all of them in one piece of memory
-	keys.Grow(keyLen * len(limits))
+	keys.Grow((keyLen + limiter.MemberBytes) * len(limits))
 	for _, l := range limits {
 		s := &subjects[l.kind]
 		if *s == (subjectHash{}) {
@@ -142,13 +142,19 @@ func (p *policy) charges(limits []ruleLimit, subjects []subjectHash, cost int64)
 		keys.WriteByte('}')
 		keys.WriteString(l.tag)
 	}
+	for _, l := range limits {
+		if l.members >= 0 {
+			// Attempts that lack a member count as one.
+			keys.Write(subjects[l.members][:limiter.MemberBytes])
+		}
+	}
 	all := keys.String()
+	members := all[keyLen*len(limits):]
 	for i, l := range limits {
-		charges[i] = limiter.Charge{
-			Key:      all[keyLen*i : keyLen*(i+1)],
-			Limit:    l.limit,
-			Ask:      limiter.Ask{Cost: cost},
-			Advisory: l.advisory,
+		c := &charges[i]
+		c.Key, c.Limit, c.Cost, c.Advisory = all[keyLen*i:keyLen*(i+1)], l.limit, cost, l.advisory
+		if l.members >= 0 {
+			c.Member, members = members[:limiter.MemberBytes], members[limiter.MemberBytes:]
 		}
 	}
 	return charges, nil

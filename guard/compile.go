@@ -21,6 +21,7 @@ type policy struct {
 type ruleLimit struct {
 	rule     int // index into rules
 	kind     int // index into kinds
+	members  int // index into kinds of what is counted, or -1
 	limit    limiter.Limit
 	tag      string
 	advisory int
@@ -32,10 +33,14 @@ func compile(p Policy, hash *hasher) *policy {
 	advisory := 0
 	for i, r := range p.Rules {
 		kind, _ := r.By.parse() // p is valid
-		k := slices.Index(c.kinds, kind)
-		if k < 0 {
-			k = len(c.kinds)
-			c.kinds = append(c.kinds, kind)
+		k, members := c.kind(kind), -1
+		if r.Members != "" {
+			m, _ := r.Members.parse()
+			members = c.kind(m)
+		}
+		scope, name := p.Action, r.Name
+		if r.Shared != "" {
+			scope, name = "", r.Shared // no action has this name
 		}
 		group := 0
 		if r.Effect != Deny {
@@ -44,8 +49,8 @@ func compile(p Policy, hash *hasher) *policy {
 		}
 		for n, l := range r.Limits {
 			limit := ruleLimit{
-				rule: i, kind: k, limit: l,
-				tag:      hash.tag(p.Action, r.Name, n, l.Law()),
+				rule: i, kind: k, members: members, limit: l,
+				tag:      hash.tag(scope, name, n, l.Law()),
 				advisory: group,
 			}
 			c.limits = append(c.limits, limit)
@@ -57,4 +62,14 @@ func compile(p Policy, hash *hasher) *policy {
 		c.countsAddresses = c.countsAddresses || kind.ofAddress()
 	}
 	return c
+}
+
+// kind is the index of k among the kinds of subjects.
+func (c *policy) kind(k subjectKind) int {
+	i := slices.Index(c.kinds, k)
+	if i < 0 {
+		i = len(c.kinds)
+		c.kinds = append(c.kinds, k)
+	}
+	return i
 }

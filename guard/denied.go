@@ -19,6 +19,10 @@ type Denied struct {
 	// else is charged meanwhile. It is exact to the microsecond; round it up.
 	RetryAfter time.Duration
 
+	// Locked says that waiting will not help: only recovery opens the account.
+	// The same is said of accounts that do not exist.
+	Locked bool
+
 	pass *Pass
 }
 
@@ -49,6 +53,7 @@ func newDenied(p *Pass) *Denied {
 		name := p.rule(i).Name
 		longest := c.Decision.RetryAfter > d.RetryAfter || len(d.Rules) == 0
 		d.RetryAfter = max(d.RetryAfter, c.Decision.RetryAfter)
+		d.Locked = d.Locked || c.Decision.Locked
 		d.Rules = addRule(d.Rules, name, longest)
 	}
 	return d

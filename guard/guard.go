@@ -90,5 +90,8 @@ func New(c Config) (*Guard, error) {
 		}
 		g.policies[p.Action] = compile(p, hash)
 	}
+	if err := checkShared(c.Policies); err != nil {
+		return nil, err
+	}
 	return g, nil
 }

@@ -39,36 +39,48 @@ type Pass struct {
 func (p *Pass) Silenced() bool { return p.silenced }
 
 // Succeed settles the attempt as a success: it gives the attempt's charges
-// back on rules that count failures. More than ten seconds after Check it
-// gives nothing back. The error is only about the refund; the success stands.
+// back on rules that count failures, and ends the streak of consecutive failures
+// where a rule counts one. More than ten seconds after Check it gives nothing
+// back. The error is only about the refund; the success stands.
 func (p *Pass) Succeed(ctx context.Context) error {
-	return p.settle(ctx, Succeeded, func(i int) bool { return p.rule(i).Counts == Failures })
+	return p.settle(ctx, Succeeded, func(i int) int64 {
+		if p.rule(i).Counts != Failures {
+			return 0
+		}
+		if _, clears := p.charges[i].Limit.(limiter.SuccessClearer); clears {
+			return limiter.MaxLimit
+		}
+		return p.charges[i].Cost
+	})
 }
 
 // Fail settles the attempt as a failure. All its charges stand, and no store
 // is asked.
 func (p *Pass) Fail(ctx context.Context) error {
-	return p.settle(ctx, Failed, func(int) bool { return false })
+	return p.settle(ctx, Failed, func(int) int64 { return 0 })
 }
 
 // Cancel settles an attempt that a fault of the application ended before the
 // secret was compared: it gives all charges back. After the comparison it must
 // not be called, for it would make guesses free.
 func (p *Pass) Cancel(ctx context.Context) error {
-	return p.settle(ctx, Cancelled, func(int) bool { return true })
+	return p.settle(ctx, Cancelled, func(i int) int64 { return p.charges[i].Cost })
 }
 
 // Shed settles an attempt for which there was no room, before the secret was
 // compared: it gives back all charges except those of the address, so that
 // filling the room is not free for the client who does it.
 func (p *Pass) Shed(ctx context.Context) error {
-	return p.settle(ctx, Cancelled, func(i int) bool {
-		return p.policy.kinds[p.limits[i].kind].kind != kindIP
+	return p.settle(ctx, Cancelled, func(i int) int64 {
+		if p.policy.kinds[p.limits[i].kind].kind == kindIP {
+			return 0
+		}
+		return p.charges[i].Cost
 	})
 }
 
-// settle gives back, once, the charges for whose index refund is true.
-func (p *Pass) settle(ctx context.Context, how EventKind, refund func(int) bool) error {
+// settle gives back, once, as much of each charge as refund says of its index.
+func (p *Pass) settle(ctx context.Context, how EventKind, refund func(int) int64) error {
 	if p == nil || p.guard == nil {
 		return errors.New("guard: this Pass was not made by Check")
 	}
@@ -79,7 +91,8 @@ func (p *Pass) settle(ctx context.Context, how EventKind, refund func(int) bool)
 	some := false
 	for i := range p.charges {
 		c := &p.charges[i]
-		c.Taken = c.Taken && refund(i)
+		cost := refund(i)
+		c.Cost, c.Taken = cost, c.Taken && cost > 0
 		some = some || c.Taken
 	}
 	if some && g.now().Sub(p.checked) > settleWithin {

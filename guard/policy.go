@@ -3,6 +3,7 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"authguard/limiter"
 )
@@ -27,6 +28,16 @@ type Rule struct {
 	// Changing their numbers keeps what they have counted; changing their law
 	// or their order starts anew.
 	Limits []limiter.Limit
+
+	// Members says what is counted by limits that count different members
+	// ([limiter.Distinct]), for instance ByAccount: how many accounts somebody
+	// tries. It is empty for all others.
+	Members By
+
+	// Shared names state that several actions' rules share, because they check
+	// the same secret: rules with the same Shared, and limits of the same laws
+	// in the same order, count as one. Empty: the rule's state is its own.
+	Shared string
 
 	// Counts says whether a success stays charged.
 	Counts Counts
@@ -97,7 +108,11 @@ func (p Policy) Validate() error {
 		return fmt.Errorf("guard: policy %s has no rules", p.Action)
 	}
 	seen := make(map[string]bool, len(p.Rules))
+	limits := 0
 	for _, r := range p.Rules {
+		if limits += len(r.Limits); limits > maxLimits {
+			return fmt.Errorf("guard: policy %s has more than %d limits", p.Action, maxLimits)
+		}
 		if err := r.Validate(); err != nil {
 			return fmt.Errorf("guard: policy %s: %w", p.Action, err)
 		}
@@ -126,6 +141,11 @@ func (r Rule) Validate() error {
 	if r.Effect > Observe {
 		return fmt.Errorf("rule %s: Effect is %v, want deny, silent or observe", r.Name, r.Effect)
 	}
+	if r.Shared != "" {
+		if err := checkName(r.Shared); err != nil {
+			return fmt.Errorf("rule %s: Shared %w", r.Name, err)
+		}
+	}
 	for _, l := range r.Limits {
 		if l == nil {
 			return fmt.Errorf("rule %s has a nil limit", r.Name)
@@ -133,8 +153,59 @@ func (r Rule) Validate() error {
 		if err := l.Validate(); err != nil {
 			return fmt.Errorf("rule %s: %w", r.Name, err)
 		}
-		if _, exact := l.(limiter.ExactRefunder); r.Counts == Failures && !exact {
-			return fmt.Errorf("rule %s counts failures, which a %s cannot: its refund is not exact; use a window", r.Name, l.Law())
+		if err := r.suits(l); err != nil {
+			return fmt.Errorf("rule %s: %w", r.Name, err)
+		}
+	}
+	return nil
+}
+
+// suits reports why l cannot be a limit of a rule like r.
+func (r Rule) suits(l limiter.Limit) error {
+	if _, exact := l.(limiter.ExactRefunder); r.Counts == Failures && !exact {
+		return fmt.Errorf("counts failures, which a %s cannot: its refund is not exact; use a window", l.Law())
+	}
+	switch l.(type) {
+	case limiter.Backoff:
+		if r.Counts != Failures {
+			return errors.New("a backoff counts consecutive failures, so Counts must be failures")
+		}
+	case limiter.Distinct:
+		if _, err := r.Members.parse(); err != nil {
+			return fmt.Errorf("Members %w", err)
+		}
+		return nil
+	}
+	if r.Members != "" {
+		return fmt.Errorf("Members is %q, but a %s counts no members", r.Members, l.Law())
+	}
+	return nil
+}
+
+// maxLimits bounds the limits of a policy: each costs a place in every check.
+const maxLimits = 64
+
+// checkShared reports rules that share state and do not agree on what it is.
+func checkShared(policies []Policy) error {
+	type owner struct {
+		action string
+		rule   Rule
+	}
+	owners := map[string]owner{}
+	for _, p := range policies {
+		for _, r := range p.Rules {
+			if r.Shared == "" {
+				continue
+			}
+			o, ok := owners[r.Shared]
+			switch {
+			case !ok:
+				owners[r.Shared] = owner{p.Action, r}
+			case o.action == p.Action:
+				return fmt.Errorf("guard: policy %s: rules %s and %s share %q, which is for different actions", p.Action, o.rule.Name, r.Name, r.Shared)
+			case o.rule.By != r.By || o.rule.Members != r.Members || !slices.Equal(o.rule.Limits, r.Limits):
+				return fmt.Errorf("guard: %s/%s and %s/%s share %q and differ in By, Members or Limits", o.action, o.rule.Name, p.Action, r.Name, r.Shared)
+			}
 		}
 	}
 	return nil

@@ -9,9 +9,8 @@ import (
 // spyStore notes the keys of the last Take, and how often each call was made.
 type spyStore struct {
 	limiter.Store
-	keys                  []string
-	takes, refunds, peeks int
-	refunded              int
+	keys                     []string
+	takes, refunds, refunded int
 }
 
 func (s *spyStore) Take(ctx context.Context, charges []limiter.Charge) (bool, error) {

@@ -84,6 +84,14 @@ type Decision struct {
 	// microseconds, after which the same ask is admitted if nothing else comes.
 	RetryAfter time.Duration
 
+	// Delay is how long an admitted ask should wait for its turn, by laws that
+	// queue ([LeakyBucket]); zero by others.
+	Delay time.Duration
+
+	// Locked says that no wait helps, only recovery ([Backoff]). RetryAfter is
+	// then merely when to look again.
+	Locked bool
+
 	// ResetAfter is when the limit is whole again, and the key can be forgotten
 	// without changing any decision.
 	ResetAfter time.Duration
@@ -96,3 +104,9 @@ type Decision struct {
 
 // Time is At as a time.Time.
 func (d Decision) Time() time.Time { return time.UnixMicro(d.At) }
+
+// SuccessClearer marks laws of which a success takes back more than its own
+// charge: the whole streak of failures, or all that is known of the member.
+// A refund with a Cost of [MaxLimit] does so; one with the Cost that was
+// charged takes back that charge alone.
+type SuccessClearer interface{ ClearsOnSuccess() }

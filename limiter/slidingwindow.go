@@ -105,6 +105,13 @@ func (l SlidingWindow) check(state []byte, now int64, ask Ask) error {
 	if len(state)%entryBytes != 0 || len(state) > entryBytes*maxLog {
 		return fmt.Errorf("%w: %d bytes are no log of a sliding window", ErrState, len(state))
 	}
+	for i, last := 0, int64(0); i < len(state)/entryBytes; i++ {
+		at := entry(state, i)
+		if at < last || at > maxInstant {
+			return fmt.Errorf("%w: a sliding window's log out of order", ErrState)
+		}
+		last = at
+	}
 	return checkAsk(now, ask.Cost, l.Limit)
 }
 

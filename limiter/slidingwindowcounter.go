@@ -18,7 +18,9 @@ import (
 // (The form is the one published by Cloudflare in 2017, "How we built rate
 // limiting capable of scaling to millions of domains".)
 //
-// The state is the instant of the last admission and the two counts of it.
+// The state is the instant of the last admission and the two counts of it. When
+// a live key's Window grows, what the old numbers counted in their previous
+// window goes on as the previous window's of the new ones.
 type SlidingWindowCounter struct {
 	Limit  int64         // units per Window: 1 to 1,000,000
 	Window time.Duration // 1 ms to 31 days
@@ -64,10 +66,7 @@ func (l SlidingWindowCounter) Take(dst, state []byte, now int64, ask Ask) (Decis
 		return Decision{}, dst, err
 	}
 	window := l.Window.Microseconds()
-	stepped := c.at > now // the clock went back: what was counted counts now
-	if stepped {
-		c.at = now
-	}
+	stepped := c.at > now
 	c = c.roll(now, window)
 	var (
 		elapsed = now % window
@@ -118,11 +117,13 @@ func (l SlidingWindowCounter) Refund(dst, state []byte, now, at int64, ask Ask) 
 
 // roll moves the counts to the window of now.
 func (c counts) roll(now, window int64) counts {
-	switch now/window - c.at/window {
-	case 0:
+	switch n := now/window - c.at/window; {
+	case n == 0:
 		return counts{now, c.previous, c.current}
-	case 1:
+	case n == 1:
 		return counts{now, c.current, 0}
+	case n < 0: // the clock went back: what was counted counts now
+		return counts{now, 0, min(c.previous+c.current, MaxLimit)}
 	}
 	return counts{at: now}
 }

@@ -43,7 +43,8 @@ type Charge struct {
 
 	// Advisory charges never vote. They are taken, if the vote admits, in
 	// groups: those with the same number are all admitted and taken, or none
-	// of them is. 0 is no group: such a charge votes.
+	// of them is. 0 is no group: such a charge votes. An advisory cost that is
+	// too high is no error: it is not admitted.
 	Advisory int
 
 	Decision Decision // filled in by Take and Peek

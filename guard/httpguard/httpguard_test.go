@@ -62,6 +62,7 @@ func TestEveryErrorHasItsAnswer(t *testing.T) {
 	}{
 		{fmt.Errorf("login: %w", &guard.Denied{RetryAfter: time.Minute}), 429, "rate_limited", "60"},
 		{fmt.Errorf("%w: %w", guard.ErrUnavailable, errors.New("dial tcp 10.0.0.3")), 503, "unavailable", "5"},
+		{&guard.Denied{RetryAfter: time.Hour, Locked: true}, 429, "locked", "3600"},
 		{guard.ErrBusy, 503, "unavailable", "5"},
 		{fmt.Errorf("x: %w", limiter.ErrCostTooHigh), 400, "cost_too_high", ""},
 		{guard.ErrNoPolicy, 500, "internal", ""},

@@ -19,7 +19,7 @@ type Problem struct {
 	Status int    `json:"status"`
 	Detail string `json:"detail,omitempty"`
 
-	// Error is a word for programs: "rate_limited", "unavailable",
+	// Error is a word for programs: "rate_limited", "locked", "unavailable",
 	// "cost_too_high" or "internal".
 	Error string `json:"error"`
 
@@ -55,6 +55,11 @@ func ProblemOf(err error) Problem {
 			RetryAfter: seconds(denied.RetryAfter),
 		}
 		p.Detail = fmt.Sprintf("Try again in %s.", inWords(p.RetryAfter))
+		if denied.Locked {
+			p.Title = "Locked after too many failures"
+			p.Error = "locked"
+			p.Detail = "Waiting does not help. A password reset opens the account."
+		}
 		for _, rule := range denied.Rules {
 			p.Violated = append(p.Violated, denied.Action+"/"+rule)
 		}

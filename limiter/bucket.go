@@ -1,0 +1,169 @@
+package limiter
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+)
+
+// bucket is the arithmetic of [TokenBucket] and [LeakyBucket]: a debt that may
+// reach capacity, and shrinks by rate every per.
+//
+// The state is 16 bytes: the instant of the last change (7), how far the next
+// unit had come then, in 1/rate microsecond (6), and the units owed (3).
+type bucket struct {
+	capacity int64
+	rate     int64
+	per      time.Duration
+}
+
+func (l bucket) validate(law, rate string) error {
+	if uint64(l.capacity-1) < MaxLimit && uint64(l.rate-1) < MaxLimit && l.per >= MinWindow && l.per <= MaxWindow && l.per%time.Microsecond == 0 &&
+		l.capacity*l.per.Microseconds() <= l.rate*MaxWindow.Microseconds() {
+		return nil
+	}
+	if err := checkCount(law+".Capacity", l.capacity); err != nil {
+		return err
+	}
+	if err := checkCount(law+"."+rate, l.rate); err != nil {
+		return err
+	}
+	if err := checkWindow(law+".Per", l.per); err != nil {
+		return err
+	}
+	return fmt.Errorf("limiter: %s of Capacity %d at %d per %v takes longer than %v from end to end", law, l.capacity, l.rate, l.per, MaxWindow)
+}
+
+// debt is what a bucket owes at some instant.
+type debt struct {
+	owed int64 // units
+	// part is how far the next unit has come: 0 ≤ part < per, in 1/rate µs.
+	part int64
+	// felt is what the bucket answers by. It is owed, unless the capacity was
+	// larger when that was charged: then a full bucket is felt, from which at
+	// most capacity must leak before the ask is admitted, while processes that
+	// still have the larger capacity find their whole debt.
+	felt int64
+}
+
+// take is Limit.Take, and tells the debt before the ask too.
+func (l bucket) take(dst, state []byte, now int64, ask Ask) (d Decision, before debt, _ []byte, err error) {
+	b, stepped, err := l.read(state, now, ask)
+	if err != nil {
+		return Decision{}, debt{}, dst, err
+	}
+	d = Decision{Limit: l.capacity, Remaining: l.capacity - b.felt, At: now}
+	if ask.Cost == 0 || b.felt+ask.Cost > l.capacity {
+		d.ResetAfter = l.reset(b)
+		d.Allowed = ask.Cost == 0
+		if !d.Allowed {
+			d.RetryAfter = l.until(b.felt+ask.Cost-l.capacity, b.part)
+			if stepped {
+				dst = b.append(dst, now)
+			}
+		}
+		return d, b, dst, nil
+	}
+	before = b
+	b.owed += ask.Cost
+	b.felt = min(b.owed, l.capacity)
+	d.Allowed = true
+	d.Remaining = l.capacity - b.felt
+	d.ResetAfter = l.reset(b)
+	return d, before, b.append(dst, now), nil
+}
+
+// refund gives cost back, and leaves the time that has passed to count.
+func (l bucket) refund(dst, state []byte, now int64, ask Ask) ([]byte, error) {
+	b, _, err := l.read(state, now, ask)
+	if err != nil {
+		return dst, err
+	}
+	if b.owed <= ask.Cost {
+		return dst, nil
+	}
+	at, part, owed := unpackDebt(state)
+	return packDebt(dst, min(at, now), part, owed-ask.Cost), nil
+}
+
+// until is the time that units take to leak, rounded up.
+func (l bucket) until(units, part int64) time.Duration {
+	if units == 0 {
+		return 0
+	}
+	return micros(ceilDiv(units*l.per.Microseconds()-part, l.rate))
+}
+
+// reset is the time until nothing is owed. A debt from a far larger capacity is
+// remitted when it has lived as long as any key may.
+func (l bucket) reset(b debt) time.Duration {
+	if b.owed*l.per.Microseconds() > l.rate*MaxWindow.Microseconds() {
+		return MaxWindow
+	}
+	return l.until(b.owed, b.part)
+}
+
+// read is the debt at now. It tells, too, whether the state lay in the future,
+// and counts from now on.
+func (l bucket) read(state []byte, now int64, ask Ask) (b debt, stepped bool, err error) {
+	if err := checkAsk(now, ask.Cost, l.capacity); err != nil {
+		return debt{}, false, err
+	}
+	if len(state) == 0 {
+		return debt{}, false, nil
+	}
+	if len(state) != 16 {
+		return debt{}, false, fmt.Errorf("%w: %d bytes are no bucket", ErrState, len(state))
+	}
+	at, part, owed := unpackDebt(state)
+	if at > maxInstant || owed > 2*MaxLimit || part >= MaxWindow.Microseconds() {
+		return debt{}, false, fmt.Errorf("%w: bucket owes %d and %d at %d", ErrState, owed, part, at)
+	}
+	per := l.per.Microseconds()
+	if part >= per {
+		part = 0 // it was counted in longer periods: less than a unit is at stake
+	}
+	b = debt{owed: owed, part: part, felt: min(owed, l.capacity)}
+	if at > now {
+		// The clock went back. What came of the next unit meanwhile is undone, so
+		// that a clock that trembles does not run ahead; units that came stay.
+		b.part -= min(at-now, MaxWindow.Microseconds()) * l.rate
+		stepped = b.part < 0
+		b.part = max(0, b.part)
+		return b, stepped, nil
+	}
+	elapsed, leaked := now-at, int64(0)
+	if elapsed >= per { // first the whole periods, so that no product overflows
+		periods := elapsed / per
+		if periods >= owed {
+			return debt{}, false, nil
+		}
+		leaked = periods * l.rate
+		elapsed -= periods * per
+	}
+	b.part += elapsed * l.rate
+	if b.part >= per {
+		leaked += b.part / per
+		b.part %= per
+	}
+	if leaked >= owed {
+		return debt{}, false, nil
+	}
+	b.owed -= leaked
+	b.felt = max(0, b.felt-leaked)
+	return b, false, nil
+}
+
+func (b debt) append(dst []byte, now int64) []byte { return packDebt(dst, now, b.part, b.owed) }
+
+func packDebt(dst []byte, at, part, owed int64) []byte {
+	return append(dst,
+		byte(at>>48), byte(at>>40), byte(at>>32), byte(at>>24), byte(at>>16), byte(at>>8), byte(at),
+		byte(part>>40), byte(part>>32), byte(part>>24), byte(part>>16), byte(part>>8), byte(part),
+		byte(owed>>16), byte(owed>>8), byte(owed))
+}
+
+func unpackDebt(s []byte) (at, part, owed int64) {
+	hi, lo := binary.BigEndian.Uint64(s), binary.BigEndian.Uint64(s[8:])
+	return int64(hi >> 8), int64(hi&0xff<<40 | lo>>24), int64(lo & 0xffffff)
+}

@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"context"
+	"errors"
 	"math/bits"
 
 	"authguard/limiter"
@@ -215,7 +216,7 @@ func (b *batch) decide() (states []byte, err error) {
 		it, c := &b.items[i], &b.charges[i]
 		it.from = len(states)
 		c.Decision, states, err = c.Limit.Take(states, it.shard.state(it.hash), b.now, c.Ask)
-		if err != nil {
+		if err != nil && (c.Advisory == 0 || !errors.Is(err, limiter.ErrCostTooHigh)) {
 			return nil, &limiter.ChargeError{Index: i, Err: err}
 		}
 		it.to = len(states)

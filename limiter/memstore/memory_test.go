@@ -76,7 +76,7 @@ func TestWritesSweep(t *testing.T) {
 	require.Less(t, s.Stats().Keys, 10_000, "some 200 are live at any time")
 }
 
-// ME-03: a million invented keys stay within the bound.
+// ME-03: invented keys without end stay within the bound.
 func TestMemoryIsBounded(t *testing.T) {
 	c := newClock()
 	const bound = 1 << 20
@@ -87,8 +87,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := memstore.New(memstore.Config{MaxBytes: bound, Now: c.now})
-			n := 1_000_000
-			if testing.Short() || name == "large" {
+			n := 200_000 // twenty times what there is room for
+			if name == "large" {
 				n = 20_000
 			}
 			for i := range n {
@@ -117,7 +117,7 @@ func TestAFloodFreesNobodyAndLocksOutNobody(t *testing.T) {
 		require.True(t, hit(t, s, fmt.Sprint("blocked", i), five, 5))
 		require.True(t, hit(t, s, fmt.Sprint("half", i), five, 3))
 	}
-	for i := range 300_000 {
+	for i := range 100_000 {
 		require.True(t, hit(t, s, fmt.Sprint("invented", i), five, 1), "somebody else is locked out")
 	}
 	for i := range 500 {

@@ -12,6 +12,8 @@ const (
 	firstSlots = 8
 	keepSlots  = 64 // a table up to this size is kept when it is empty
 
+	evictWalk = 256
+
 	// sweepPerWrite is more than the one key that a write can add, so a table
 	// does not fill up with keys that are whole again.
 	sweepPerWrite = 2
@@ -27,7 +29,7 @@ func (s *shard) reserve(h hash, size int, now int64, batch []item) bool {
 		}
 		i, _ = s.find(h)
 		s.slots[i] = slot{hash: h, mark: denying} // not to be evicted before it is written
-		s.marks[denying]++
+		s.marks[inSlot][denying]++
 		s.used++
 	}
 	want := placeFor(size)
@@ -71,15 +73,11 @@ func (s *shard) room(now int64, batch []item) bool {
 }
 
 // evict drops one key whose state is in place: the first that is whole again,
-// or one of the least used. It never drops a key that is denying. It reports
-// false if there is none to drop.
+// or the least used of the next evictWalk slots, which in a flood of new keys is
+// one of the flood's. It never drops a key that is denying, and walks on while it
+// has met no other. It reports false if there is none to drop.
 func (s *shard) evict(now int64, in place, batch []item) bool {
-	least := uint8(1)
-	for least < denying && s.marks[least] == 0 {
-		least++
-	}
-	// The least used mark of the whole table may have no key in this place, so
-	// the best one met counts, and the walk ends early where it can.
+	least := s.leastMark(in)
 	best := -1
 	for n := range s.slots {
 		i := s.hand + n
@@ -94,7 +92,7 @@ func (s *shard) evict(now int64, in place, batch []item) bool {
 		if whole || c.mark < denying && (best < 0 || c.mark < s.slots[best].mark) {
 			best = i
 		}
-		if whole || best == i && c.mark == least {
+		if whole || best == i && c.mark == least || best >= 0 && n >= evictWalk {
 			break
 		}
 	}
@@ -110,6 +108,18 @@ func (s *shard) evict(now int64, in place, batch []item) bool {
 		s.hand = 0
 	}
 	return true
+}
+
+// leastMark is the mark of the least used keys in a place.
+func (s *shard) leastMark(in place) uint8 {
+	for mark := uint8(1); mark < denying; mark++ {
+		for p := range anywhere {
+			if (in == anywhere || in == p) && s.marks[p][mark] > 0 {
+				return mark
+			}
+		}
+	}
+	return denying
 }
 
 // sweep looks at the next n slots and drops keys that are whole again.

@@ -17,8 +17,8 @@ type shard struct {
 	mu      sync.Mutex
 	slots   []slot
 	used    int
-	marks   [denying + 1]int // slots of each mark
-	hand    int              // where the sweep is
+	marks   [anywhere][denying + 1]int // slots by place and mark
+	hand    int                        // where the sweep is
 	blocks  blocks
 	large   large
 	budget  int // bytes
@@ -92,13 +92,9 @@ func (s *shard) write(i int, state []byte, d limiter.Decision, now int64) {
 	// Never sooner than another limit's numbers asked for: in a rolling deploy
 	// two sets of them share a key.
 	slot.expires = max(slot.expires, ceilSeconds(now+int64(d.ResetAfter/time.Microsecond)))
-	s.setMark(slot, markOf(d))
-}
-
-func (s *shard) setMark(slot *slot, mark uint8) {
-	s.marks[slot.mark]--
-	s.marks[mark]++
-	slot.mark = mark
+	s.marks[slot.place][slot.mark]--
+	slot.mark = markOf(d)
+	s.marks[slot.place][slot.mark]++
 }
 
 // markOf is how used a key is: 1 to 8 for its eighths, or denying.
@@ -140,7 +136,7 @@ func (s *shard) refund(h hash, c *limiter.Charge, now int64) error {
 // before its key.
 func (s *shard) remove(i int) {
 	s.release(i)
-	s.marks[s.slots[i].mark]--
+	s.marks[s.slots[i].place][s.slots[i].mark]--
 	s.used--
 	for j := s.next(i); s.slots[j].mark != 0; j = s.next(j) {
 		if home := s.home(s.slots[j].hash); between(home, i, j) {

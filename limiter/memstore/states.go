@@ -44,7 +44,7 @@ func (s *shard) store(i int, state []byte) {
 	case inBlock:
 		if len(state) <= inlineBytes {
 			s.blocks.free(c.index())
-			c.place = inSlot
+			s.setPlace(c, inSlot)
 			copy(c.inline[:], state)
 			break
 		}
@@ -68,8 +68,14 @@ func (s *shard) moveTo(i int, to place, size int) {
 		index = s.large.alloc(s.stateAt(i), size)
 	}
 	s.release(i)
-	c.place = to
+	s.setPlace(c, to)
 	binary.NativeEndian.PutUint64(c.inline[:], uint64(index))
+}
+
+func (s *shard) setPlace(c *slot, to place) {
+	s.marks[c.place][c.mark]--
+	c.place = to
+	s.marks[c.place][c.mark]++
 }
 
 // release frees the place of slot i.

@@ -1,0 +1,64 @@
+package limitertest
+
+import (
+	"testing"
+	"time"
+
+	"authguard/limiter"
+)
+
+// Store checks that what open makes is a [limiter.Store] and keeps its
+// contract: whole batches or nothing, no two keys confused, refunds that are
+// exact and made once, one reading of the clock a call, histories replayed with
+// equal decisions, and no unit too many whatever runs at the same time. Run it
+// with -race.
+//
+// It opens many stores. Each must be empty at first, or keep keys of its own,
+// and read the clock that it is given instead of the time of day. What a store
+// has besides the contract (bounds, faults, expiry) needs tests of its own.
+func Store(t *testing.T, open func(t *testing.T, now func() time.Time) limiter.Store) {
+	for _, test := range []struct {
+		name  string
+		check func(*rig)
+	}{
+		{"the last unit is the last", lastUnit},
+		{"one denial charges nobody", allOrNothing},
+		{"keys share nothing", keysShareNothing},
+		{"each limit tells its own wait", ownWaits},
+		{"a denial tells the others as they are", othersAsTheyAre},
+		{"what is no batch is an error and charges nothing", noBatch},
+		{"a cost above the limit is an error and charges nothing", costTooHigh},
+		{"peek tells what take will say and changes nothing", peekTells},
+		{"a refund is exact and made once", refundOnce},
+		{"a refund leaves alone what was not taken", refundUntaken},
+		{"a refund after forgetting gives nothing", refundForgotten},
+		{"forget drops the keys and no others", forget},
+		{"advisory charges do not vote", advisoryDoNotVote},
+		{"advisory groups are taken whole or not at all", advisoryGroups},
+		{"advisory charges are not taken when the vote denies", advisoryDenied},
+		{"hostile keys are all different", hostileKeys},
+		{"windows of any length", windows},
+		{"numbers may change on a live key", numbersChange},
+		{"a cancelled context charges nothing", cancelled},
+		{"the clock may be set back", clockBack},
+		{"the clock may be set forward", clockForward},
+		{"one reading of the clock a call", oneReading},
+		{"random sequences decide as a map does", randomSequences},
+		{"a thousand at one instant get the limit", thousandAtOnce},
+		{"overlapping batches in any order", overlappingBatches},
+		{"takes and refunds at one time", takeAndRefund},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.check(newRig(t, open)) })
+	}
+	t.Run("traces", func(t *testing.T) { Traces(t, open) })
+}
+
+var (
+	five    = limiter.SlidingWindow{Limit: 5, Window: 15 * time.Minute}
+	twenty  = limiter.SlidingWindowCounter{Limit: 20, Window: time.Hour}
+	bucket  = limiter.TokenBucket{Capacity: 10, Refill: 1, Per: time.Second}
+	hundred = limiter.FixedWindow{Limit: 100, Window: time.Minute}
+)
+
+// oneOfEach is a limit of every law.
+var oneOfEach = []limiter.Limit{five, twenty, bucket, hundred}

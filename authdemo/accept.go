@@ -1,0 +1,40 @@
+package authdemo
+
+import (
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// wantsHTML reports whether the client would rather have a page than JSON: a
+// browser. Clients that take anything get JSON.
+func wantsHTML(r *http.Request) bool {
+	return quality(r, "text/html") > quality(r, "application/json")
+}
+
+// wantsJSON reports whether the client would rather have JSON than a page.
+func wantsJSON(r *http.Request) bool {
+	return quality(r, "application/json") > quality(r, "text/html")
+}
+
+// quality is how much the client likes a media type, by the most specific range
+// of its Accept that covers it (RFC 9110, section 12.5.1).
+func quality(r *http.Request, media string) float64 {
+	kind, _, _ := strings.Cut(media, "/")
+	ranges := map[string]int{media: 3, kind + "/*": 2, "*/*": 1}
+	best, q := 0, 0.0
+	for item := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
+		name, params, err := mime.ParseMediaType(item)
+		if err != nil || ranges[name] <= best {
+			continue
+		}
+		best, q = ranges[name], 1
+		if v, given := params["q"]; given {
+			if q, err = strconv.ParseFloat(v, 64); err != nil {
+				q = 0
+			}
+		}
+	}
+	return q
+}

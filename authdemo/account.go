@@ -1,0 +1,53 @@
+package authdemo
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"authguard/authdemo/accounts"
+	"authguard/authdemo/fields"
+	"authguard/authdemo/password"
+	"authguard/guard"
+)
+
+// changePassword: POST /account/password {current, new}. A session is no proof
+// of the password, so the current one is compared, under limits of its own.
+func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, in fields.Values) error {
+	account := user(r)
+	if err := password.Acceptable(in["new"], account.Email); err != nil {
+		return invalid("weak_password", err)
+	}
+	var hash string
+	attempt := guard.Attempt{Action: actReauth, Account: account.Email, IP: clientIP(r)}
+	ok, err := s.guard.Do(r.Context(), attempt, func(ctx context.Context, _ *guard.Pass) (bool, error) {
+		leave, err := s.enterGate(ctx, attempt.IP)
+		if err != nil {
+			return false, err
+		}
+		defer leave()
+		ok, err := s.hasher.Verify(in["current"], account.PasswordHash)
+		if ok {
+			hash = s.hasher.Hash(in["new"])
+		}
+		return ok, err
+	})
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return &problem{Status: http.StatusUnauthorized, Code: errCredentials.Code, text: "The current password is wrong."}
+	}
+	account, err = s.accounts.ChangePassword(r.Context(), account, hash)
+	if errors.Is(err, accounts.ErrNotFound) {
+		return errNobody // another change came first, and ended this session
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.signIn(r.Context(), account); err != nil { // all others have ended
+		return err
+	}
+	s.done(w, r, http.StatusNoContent, nil, "/account", noticePassword)
+	return nil
+}

@@ -1,0 +1,55 @@
+package accounts
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// MaxKeys is how many API keys an account may have.
+const MaxKeys = 5
+
+// keyPrefix lets people and secret scanners recognise a leaked key.
+const keyPrefix = "ag_"
+
+// A Key is an API key as far as it is stored.
+type Key struct {
+	ID    int64
+	Owner Account
+}
+
+// NewKey makes an API key for the account. It is returned this once and never
+// again. The error is ErrTooManyKeys at MaxKeys.
+func (s *Store) NewKey(ctx context.Context, account int64) (string, error) {
+	key := keyPrefix + secret()
+	// One statement counts and inserts, so that parallel requests cannot make more.
+	res, err := s.db.ExecContext(ctx, `INSERT INTO api_keys (hash, account, created)
+		SELECT ?, ?, ? WHERE (SELECT count(*) FROM api_keys WHERE account = ?) < ?`,
+		sum(key), account, s.now().Unix(), account, MaxKeys)
+	if err != nil {
+		return "", err
+	}
+	if n, err := res.RowsAffected(); err != nil {
+		return "", err
+	} else if n == 0 {
+		return "", ErrTooManyKeys
+	}
+	return key, nil
+}
+
+// ByKey finds whose API key it is, or gives ErrNotFound.
+func (s *Store) ByKey(ctx context.Context, key string) (Key, error) {
+	var k Key
+	a := &k.Owner
+	err := s.db.QueryRowContext(ctx, `SELECT k.id, a.id, a.email, a.password_hash, a.generation
+		FROM api_keys k JOIN accounts a ON a.id = k.account WHERE k.hash = ?`, sum(key)).
+		Scan(&k.ID, &a.ID, &a.Email, &a.PasswordHash, &a.Generation)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Key{}, ErrNotFound
+	}
+	if err != nil {
+		return Key{}, fmt.Errorf("accounts: API key: %w", err)
+	}
+	return k, nil
+}

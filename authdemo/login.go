@@ -1,0 +1,67 @@
+package authdemo
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/netip"
+
+	"authguard/authdemo/accounts"
+	"authguard/authdemo/fields"
+	"authguard/authdemo/pages"
+	"authguard/authdemo/password"
+	"authguard/guard"
+)
+
+// login: POST /login {email, password}.
+func (s *Service) login(w http.ResponseWriter, r *http.Request, in fields.Values) error {
+	var account accounts.Account
+	attempt := guard.Attempt{Action: actLogin, Account: in["email"], IP: clientIP(r)}
+	ok, err := s.guard.Do(r.Context(), attempt, func(ctx context.Context, pass *guard.Pass) (bool, error) {
+		leave, err := s.enterGate(ctx, attempt.IP)
+		if err != nil {
+			return false, err
+		}
+		defer leave()
+		// An unknown account has no hash, which costs as much to compare.
+		account, err = s.accounts.ByEmail(ctx, pass.Account)
+		if err != nil && !errors.Is(err, accounts.ErrNotFound) {
+			return false, err
+		}
+		return s.hasher.Verify(in["password"], account.PasswordHash)
+	})
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return errCredentials
+	}
+	if err := s.signIn(r.Context(), account); err != nil {
+		return err
+	}
+	s.done(w, r, http.StatusOK, map[string]string{"email": account.Email}, "/account", "")
+	return nil
+}
+
+// enterGate waits for the turn to compute a password.
+func (s *Service) enterGate(ctx context.Context, addr netip.Addr) (leave func(), err error) {
+	leave, err = s.gate.Enter(ctx, addr)
+	if errors.Is(err, password.ErrFull) {
+		err = guard.ErrBusy // gives the account its charge back, but not the address
+	}
+	return leave, err
+}
+
+// logout: POST /logout.
+func (s *Service) logout(w http.ResponseWriter, r *http.Request) {
+	if err := s.sessions.Destroy(r.Context()); err != nil {
+		s.refuse(w, r, err, pages.Error, pages.View{})
+		return
+	}
+	s.done(w, r, http.StatusNoContent, nil, "/login", noticeLogout)
+}
+
+// me: GET /me.
+func (s *Service) me(w http.ResponseWriter, r *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]string{"email": user(r).Email})
+}

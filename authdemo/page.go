@@ -1,0 +1,63 @@
+package authdemo
+
+import (
+	"errors"
+	"net/http"
+
+	"authguard/authdemo/accounts"
+	"authguard/authdemo/pages"
+)
+
+// A notice tells the next page what was done. It travels in the query string,
+// so it is a word with a fixed text and never a text itself.
+type notice string
+
+const (
+	noticeSignup    notice = "signup"
+	noticeConfirmed notice = "confirmed"
+	noticeReset     notice = "reset"
+	noticePassword  notice = "password"
+	noticeLogout    notice = "logout"
+)
+
+var notices = map[notice]string{
+	noticeSignup:    "Look into your mailbox: a mail there says how to go on. Its link is good for 24 hours.",
+	noticeConfirmed: "Your account is open. Log in with the password that you chose.",
+	noticeReset:     "If the address has an account, a link is on its way. It is good for 24 hours.",
+	noticePassword:  "Your new password is set. All other sessions have ended.",
+	noticeLogout:    "You are logged out.",
+}
+
+// page shows a page that needs no session. A token comes with the mailed link;
+// showing the page does not use it up, since mail scanners open links as well.
+func (s *Service) page(p pages.Page) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		s.render(w, r, http.StatusOK, p, pages.View{Notice: notices[notice(q.Get("notice"))], Token: q.Get("token")})
+	}
+}
+
+// accountPage shows who is logged in.
+func (s *Service) accountPage(w http.ResponseWriter, r *http.Request) {
+	a, err := s.current(r.Context())
+	if errors.Is(err, errNobody) {
+		http.Redirect(w, r, "/login", http.StatusSeeOther)
+		return
+	}
+	if err != nil {
+		s.refuse(w, r, err, pages.Error, pages.View{})
+		return
+	}
+	s.render(w, r, http.StatusOK, pages.Account, pages.View{Email: a.Email, Notice: notices[notice(r.URL.Query().Get("notice"))]})
+}
+
+func (s *Service) render(w http.ResponseWriter, r *http.Request, status int, p pages.Page, v pages.View) {
+	v.Development = s.cfg.Development
+	if a, ok := r.Context().Value(userKey{}).(accounts.Account); ok {
+		v.Email = a.Email
+	}
+	if err := pages.Render(w, status, p, v); err != nil {
+		s.cfg.Log.ErrorContext(r.Context(), "page cannot be drawn", "err", err)
+		http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
+	}
+}

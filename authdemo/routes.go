@@ -1,0 +1,85 @@
+package authdemo
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+
+	"authguard/authdemo/pages"
+	"authguard/guard"
+)
+
+// The actions that the service guards. Each needs a policy.
+const (
+	actLogin        = "login"
+	actReauth       = "reauth"
+	actReset        = "password_reset"
+	actResetConfirm = "reset_confirm"
+	actSignup       = "signup"
+	actConfirm      = "signup_confirm"
+	actAPI          = "api"
+	actNoKey        = "api_unauthenticated"
+)
+
+var actions = []string{actLogin, actReauth, actReset, actResetConfirm, actSignup, actConfirm, actAPI, actNoKey}
+
+// checkActions reports an action without a policy at start, rather than with
+// the first request for it.
+func checkActions(policies []guard.Policy) error {
+	has := make(map[string]bool, len(policies))
+	for _, p := range policies {
+		has[p.Action] = true
+	}
+	for _, a := range actions {
+		if !has[a] {
+			return fmt.Errorf("authdemo: %w: %q", guard.ErrNoPolicy, a)
+		}
+	}
+	return nil
+}
+
+func (s *Service) routes() http.Handler {
+	r := chi.NewRouter()
+	r.Use(s.logRequests, s.recoverPanics, s.securityHeaders, middleware.GetHead)
+	r.Get("/healthz", s.healthz)
+	r.Get("/readyz", s.readyz)
+	r.Get("/style.css", pages.Style)
+
+	r.Group(func(r chi.Router) {
+		r.Use(s.onlyOurHost, s.clientAddress, s.sameOrigin)
+		r.NotFound(s.failing(errNotFound))
+		r.MethodNotAllowed(s.wrongMethod(r))
+		r.Get("/api/quote", s.quote)
+
+		r.Get("/", s.page(pages.Home))
+		r.Get("/login", s.page(pages.Login))
+		r.Get("/register", s.page(pages.Register))
+		r.Get("/register/confirm", s.page(pages.Confirm))
+		r.Get("/password-reset", s.page(pages.Reset))
+		r.Get("/password-reset/confirm", s.page(pages.ResetConfirm))
+		r.Post("/register", s.form(actSignup, pages.Register, s.register, "email", "password"))
+		r.Post("/register/confirm", s.form(actConfirm, pages.Confirm, s.registerConfirm, "token", "password"))
+		r.Post("/password-reset", s.form(actReset, pages.Reset, s.passwordReset, "email"))
+		r.Post("/password-reset/confirm", s.form(actResetConfirm, pages.ResetConfirm, s.resetConfirm, "token", "password"))
+
+		r.Group(func(r chi.Router) {
+			r.Use(s.sessions.LoadAndSave)
+			r.Post("/login", s.form(actLogin, pages.Login, s.login, "email", "password"))
+			r.Post("/logout", s.logout)
+			r.Get("/me", s.asUser(s.me))
+			r.Get("/account", s.accountPage)
+			r.Post("/account/password", s.asUser(s.form(actReauth, pages.Account, s.changePassword, "current", "new")))
+			r.Post("/api/keys", s.asUser(s.newKey))
+		})
+		if s.cfg.Development {
+			r.Group(func(r chi.Router) {
+				r.Use(onlyFromHere)
+				r.Get("/dev/outbox", s.showOutbox)
+				r.Post("/dev/attack", s.attack)
+			})
+		}
+	})
+	return r
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"io"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func noEnv(string) string { return "" }
+
+// started is a run of the program, in its own folder and on a free port.
+type started struct {
+	url  string
+	stop func() error
+}
+
+func start(t *testing.T, dir string, args ...string) started {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	out := new(lockedBuffer)
+	ended := make(chan error, 1)
+	args = append([]string{"-addr", "127.0.0.1:0", "-db", filepath.Join(dir, "demo.db")}, args...)
+	go func() { ended <- run(ctx, args, noEnv, out, io.Discard) }()
+	var url string
+	require.Eventually(t, func() bool {
+		m := regexp.MustCompile(`listens on (http://127\.0\.0\.1:\d+),`).FindStringSubmatch(out.String())
+		if m == nil {
+			return false
+		}
+		url = m[1]
+		return strings.Contains(out.String(), "admin/all") // the last line of the banner
+	}, 20*time.Second, 10*time.Millisecond)
+	return started{url: url, stop: func() error { cancel(); return <-ended }}
+}
+
+func TestRun(t *testing.T) {
+	dir := t.TempDir()
+	first, second := start(t, dir), start(t, dir) // two on one database
+	for _, s := range []started{first, second} {
+		resp, err := http.Post(s.url+"/login", "application/json",
+			strings.NewReader(`{"email":"demo@example.com","password":"correct horse battery staple"}`))
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		assert.Equal(t, http.StatusOK, resp.StatusCode)
+	}
+	require.NoError(t, first.stop())
+	require.NoError(t, second.stop())
+
+	for _, name := range []string{"demo.db", "demo.secret"} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		require.NoError(t, err)
+		assert.EqualValues(t, 0o600, info.Mode().Perm(), name)
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	dir := t.TempDir()
+	bad := filepath.Join(dir, "bad.yaml")
+	require.NoError(t, os.WriteFile(bad, []byte("login: {ip: {by: ip, limit: 5 per 900}}\n"), 0o600))
+	short := filepath.Join(dir, "short")
+	require.NoError(t, os.WriteFile(short, []byte("secret\n"), 0o600))
+	db := filepath.Join(dir, "demo.db")
+	for want, args := range map[string][]string{
+		"needs a mail transport": {"-addr", "0.0.0.0:0"},
+		"this version lacks":     {"-addr", "127.0.0.1:0", "-public-url", "https://login.example.com"},
+		"trusts everybody":       {"-trusted-proxies", "10.0.0.0/8,::/0"},
+		"is no address":          {"-trusted-proxies", "proxy.example.com"},
+		"want json or text":      {"-log", "xml"},
+		"unexpected argument":    {"serve"},
+		"bad.yaml:1":             {"-policies", bad},
+		"want at least 32":       {"-addr", "127.0.0.1:0", "-secret-file", short},
+		"-redis":                 {"-redis", "redis://127.0.0.1"},
+	} {
+		err := run(t.Context(), append([]string{"-db", db}, args...), noEnv, io.Discard, io.Discard)
+		assert.ErrorContains(t, err, want)
+	}
+	assert.NoFileExists(t, db, "nothing was made on the way")
+	require.ErrorIs(t, run(t.Context(), []string{"-h"}, noEnv, io.Discard, io.Discard), flag.ErrHelp)
+}
+
+func TestEnvironment(t *testing.T) {
+	env := map[string]string{
+		"AUTHDEMO_ADDR":            "127.0.0.1:1",
+		"AUTHDEMO_DB":              "/data/accounts.sqlite",
+		"AUTHDEMO_TRUSTED_PROXIES": "10.0.0.1, 172.16.9.9/12 ,fd00::/8",
+		"AUTHDEMO_LOG":             "json",
+	}
+	o, err := parseOptions([]string{"-addr", "127.0.0.1:2"}, func(name string) string { return env[name] }, io.Discard)
+	require.NoError(t, err)
+	assert.Equal(t, "127.0.0.1:2", o.addr, "a flag wins over its variable")
+	assert.Equal(t, "/data/accounts.sqlite", o.db)
+	assert.Equal(t, "/data/accounts.secret", o.secretFile)
+	assert.Equal(t, []netip.Prefix{
+		netip.MustParsePrefix("10.0.0.1/32"), netip.MustParsePrefix("172.16.0.0/12"), netip.MustParsePrefix("fd00::/8"),
+	}, o.trustedProxies)
+
+	env["AUTHDEMO_LOG"] = "xml"
+	_, err = parseOptions(nil, func(name string) string { return env[name] }, io.Discard)
+	require.ErrorContains(t, err, "AUTHDEMO_LOG")
+}
+
+func TestSecretIsMadeOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "deep", "er", "demo.secret")
+	secrets := make([][]byte, 8)
+	var wg sync.WaitGroup
+	for i := range secrets {
+		wg.Go(func() {
+			var err error
+			secrets[i], err = loadSecret(path)
+			assert.NoError(t, err)
+		})
+	}
+	wg.Wait()
+	for _, s := range secrets {
+		assert.Equal(t, secrets[0], s)
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	assert.Len(t, entries, 1, "nothing is left over")
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// options are the flags, read and checked.
+type options struct {
+	addr           string
+	db             string
+	policies       string
+	secretFile     string
+	trustedProxies []netip.Prefix
+	publicURL      *url.URL // nil if not given
+	log            *slog.Logger
+}
+
+func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (*options, error) {
+	o := &options{log: slog.New(slog.NewTextHandler(stderr, nil))}
+	fs := flag.NewFlagSet("demo", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.StringVar(&o.addr, "addr", "127.0.0.1:8080", "`address` to listen on")
+	fs.StringVar(&o.db, "db", "", "`path` of the SQLite database (default in the user's cache folder)")
+	fs.StringVar(&o.policies, "policies", "", "YAML `file` of limits; it replaces the presets of the actions that it names")
+	fs.StringVar(&o.secretFile, "secret-file", "", "`file` of the secret that keys names in the limit store; made when absent (default beside the database)")
+	fs.Func("trusted-proxies", "comma-separated `prefixes` of the proxies whose X-Forwarded-For is believed", o.setProxies)
+	fs.Func("public-url", "`URL` at which browsers reach the service: decides links, cookies and the allowed Host", o.setPublicURL)
+	fs.Func("log", "log as `format` json or text (default text)", func(format string) error { return o.setLog(format, stderr) })
+
+	var err error
+	fs.VisitAll(func(f *flag.Flag) {
+		name := "AUTHDEMO_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		if v := getenv(name); v != "" && err == nil {
+			if e := fs.Set(f.Name, v); e != nil {
+				err = fmt.Errorf("%s: %w", name, e)
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := fs.Parse(args); err != nil {
+		return nil, err
+	}
+	if fs.NArg() > 0 {
+		return nil, fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	}
+	return o, o.complete()
+}
+
+// complete fills in the paths that were not given.
+func (o *options) complete() error {
+	if o.db == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return fmt.Errorf("no place for the database, name one with -db: %w", err)
+		}
+		o.db = filepath.Join(cache, "authguard", "demo.db")
+	}
+	if o.secretFile == "" {
+		o.secretFile = strings.TrimSuffix(o.db, filepath.Ext(o.db)) + ".secret"
+	}
+	return nil
+}
+
+// setProxies reads prefixes and single addresses. One that covers everybody
+// would let every client choose its own address.
+func (o *options) setProxies(list string) error {
+	o.trustedProxies = nil
+	for item := range strings.SplitSeq(list, ",") {
+		item = strings.TrimSpace(item)
+		p, err := netip.ParsePrefix(item)
+		if addr, e := netip.ParseAddr(item); e == nil {
+			addr = addr.Unmap().WithZone("")
+			p, err = addr.Prefix(addr.BitLen())
+		}
+		if err != nil {
+			return fmt.Errorf("%q is no address and no prefix such as 10.0.0.0/8", item)
+		}
+		if p.Bits() == 0 {
+			return fmt.Errorf("%v trusts everybody, who could then choose their own address", p)
+		}
+		o.trustedProxies = append(o.trustedProxies, p.Masked())
+	}
+	return nil
+}
+
+func (o *options) setPublicURL(s string) (err error) {
+	o.publicURL, err = url.Parse(s)
+	return err
+}
+
+func (o *options) setLog(format string, stderr io.Writer) error {
+	switch format {
+	case "json":
+		o.log = slog.New(slog.NewJSONHandler(stderr, nil))
+	case "text":
+		o.log = slog.New(slog.NewTextHandler(stderr, nil))
+	default:
+		return fmt.Errorf("%q, want json or text", format)
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+# What people run here; `make` alone lists it. .ci/run is `make test` on a bare machine.
+
+GO        ?= go
+FUZZTIME  ?= 30s
+# Regular expressions of what to fuzz and to measure.
+FUZZ      ?= .
+BENCH     ?= .
+# The vulnerability database, if not the usual one.
+VULNDB    ?=
+# Seconds to wait for it to answer.
+VULNPROBE ?= 10
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS   += --no-print-directory
+TOOL        := $(GO) tool -modfile=tools/go.mod
+
+.PHONY: help test check vuln demo fuzz bench
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s  %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+test: check ## everything that must pass before a change goes in
+	@race=-race; cc=$$($(GO) env CC); \
+	if [ "$$($(GO) env CGO_ENABLED)" != 1 ] || ! command -v "$${cc%% *}" >/dev/null; then \
+		echo 'no C compiler: tests run without -race'; race=; \
+	fi; \
+	set -x; $(GO) test $$race -shuffle=on -count=1 ./...
+	@$(MAKE) vuln
+
+check: ## format, vet and staticcheck: the quick part of test
+	@list=$$(gofmt -l .); \
+	if [ -n "$$list" ]; then printf 'not formatted, run gofmt -w on:\n%s\n' "$$list"; exit 1; fi
+	$(GO) vet ./...
+	$(TOOL) staticcheck ./...
+
+vuln: ## known vulnerabilities, where their database can be reached
+	@scan=($$($(TOOL) -n govulncheck) $(if $(VULNDB),-db=$(VULNDB))); \
+	if timeout $(VULNPROBE) "$${scan[@]}" -version 2>/dev/null | grep '^DB updated' >/dev/null; then \
+		set -x; "$${scan[@]}" ./...; \
+	else \
+		echo 'govulncheck: database not reachable, skipped'; \
+	fi
+
+demo: ## run the demo service
+	$(GO) run ./cmd/demo
+
+fuzz: ## run every fuzz target for FUZZTIME
+	@pkgs=$$($(GO) list ./...); \
+	for pkg in $$pkgs; do \
+		targets=$$($(GO) test -list '^Fuzz' $$pkg); \
+		for target in $$(grep '^Fuzz' <<<"$$targets" | grep -E '$(FUZZ)' || true); do \
+			echo "$$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+bench: ## run the benchmarks
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...

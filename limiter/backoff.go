@@ -7,10 +7,11 @@ import (
 )
 
 // Backoff slows consecutive failures down: the first Free of them cost no wait;
-// after the next comes a wait of Base, then Factor times as long each time, up
-// to Max; after LockAfter failures the key is locked, and only recovery opens
-// it. So the failures of a key that never succeeds are bounded by LockAfter,
-// however patient and however many the guessers are.
+// the last of these is followed by a wait of Base, and each further one by Factor
+// times as long, up to Max; after LockAfter failures the key is locked, and only
+// recovery opens it, or ForgetBeyond. So the failures of a key that never
+// succeeds are bounded by LockAfter in any span of ForgetBeyond, however many the
+// guessers are.
 //
 // Each admitted ask counts as a failure when it is made. A refund takes failures
 // back: of the ask itself, or of the whole streak when it succeeded, since the

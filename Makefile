@@ -15,19 +15,28 @@ SHELL       := /bin/bash
 MAKEFLAGS   += --no-print-directory
 TOOL        := $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help test check vuln demo fuzz bench
+.PHONY: help test check servers vuln demo fuzz bench
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s  %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s  %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-test: check ## everything that must pass before a change goes in
+test: check servers ## everything that must pass before a change goes in
 	@race=-race; cc=$$($(GO) env CC); \
 	if [ "$$($(GO) env CGO_ENABLED)" != 1 ] || ! command -v "$${cc%% *}" >/dev/null; then \
 		echo 'no C compiler: tests run without -race'; race=; \
 	fi; \
 	set -x; $(GO) test $$race -shuffle=on -count=1 ./...
 	@$(MAKE) vuln
+
+servers: ## the servers that tests start, installed where that is possible
+	@command -v redis-server >/dev/null && exit; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		export DEBIAN_FRONTEND=noninteractive; \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends redis-server >/dev/null; \
+	else \
+		echo 'redis-server is not installed: tests over Redis are skipped'; \
+	fi
 
 check: ## format, vet and staticcheck: the quick part of test
 	@list=$$(gofmt -l .); \

@@ -52,7 +52,7 @@ end
 
 local function pack(at, part, owed) return struct.pack('>I7I6I3', at, part, owed) end
 
-local function take(s, now, cost, _, capacity, rate, per)
+local function take(s, now, cost, _, capacity, rate, per, queue)
   local owed, part, felt, stepped = read(s, now, capacity, rate, per)
   if not owed then return nil end
   if cost == 0 or felt + cost > capacity then
@@ -61,9 +61,9 @@ local function take(s, now, cost, _, capacity, rate, per)
       wait = until_(felt + cost - capacity, part, rate, per)
       if stepped then new = pack(now, part, owed) end
     end
-    return wait, capacity - felt, reset(owed, part, rate, per), new, until_(felt, part, rate, per)
+    return wait, capacity - felt, reset(owed, part, rate, per), new, cost == 0 and queue * until_(felt, part, rate, per) or 0
   end
-  local delay = until_(felt, part, rate, per)
+  local delay = queue * until_(felt, part, rate, per)
   owed = owed + cost
   return 0, capacity - math.min(owed, capacity), reset(owed, part, rate, per), pack(now, part, owed), delay
 end

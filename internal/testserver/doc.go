@@ -1,0 +1,3 @@
+// Package testserver starts real servers for tests, on free loopback ports, and
+// ends them with the test.
+package testserver

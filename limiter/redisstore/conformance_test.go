@@ -1,0 +1,39 @@
+package redisstore_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"authguard/internal/testserver"
+	"authguard/limiter"
+	"authguard/limiter/limitertest"
+	"authguard/limiter/redisstore"
+)
+
+var ctx = context.Background()
+
+func newClient(t testing.TB, addr string) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, PoolSize: 32})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func newStore(t testing.TB, client *redis.Client, now func() time.Time) *redisstore.Store {
+	t.Helper()
+	s, err := redisstore.New(redisstore.Config{Client: client, Timeout: 30 * time.Second, Now: now})
+	require.NoError(t, err)
+	return s
+}
+
+func TestConformance(t *testing.T) {
+	client := newClient(t, testserver.Redis(t))
+	limitertest.Store(t, func(t *testing.T, now func() time.Time) limiter.Store {
+		require.NoError(t, client.FlushDB(ctx).Err())
+		return newStore(t, client, now)
+	})
+}

@@ -142,7 +142,7 @@ func TestLogsHaveNoNamesAddressesOrSecrets(t *testing.T) {
 func TestARefusedSubjectIsLoggedOnce(t *testing.T) {
 	w := newWorld(t).withOwner()
 	c := w.from("198.51.100.9")
-	refused := func() int { return strings.Count(w.log.String(), "event=refused") }
+	refused := func() int { return strings.Count(w.log.String(), "event=refused action=login rule=account") }
 	for range 20 {
 		c.login(owner, "guess")
 	}

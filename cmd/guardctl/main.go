@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+)
+
+// Exit statuses.
+const (
+	statusOK     = 0
+	statusFailed = 1
+	statusUsage  = 2
+)
+
+const usage = `usage: guardctl explain [FILE]
+
+explain   what the policies of FILE leave to guessers; without FILE, the presets
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	status := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(status)
+}
+
+// usageError is an error in how the program was called.
+type usageError string
+
+func (e usageError) Error() string { return string(e) }
+
+// run carries out one command and gives the exit status.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) == 0 {
+		fmt.Fprint(stderr, usage)
+		return statusUsage
+	}
+	if slices.ContainsFunc(args, func(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }) || args[0] == "help" {
+		fmt.Fprint(stdout, usage)
+		return statusOK
+	}
+	err := command(ctx, args[0], args[1:], stdout)
+	switch {
+	case err == nil:
+		return statusOK
+	case errors.As(err, new(usageError)):
+		fmt.Fprintf(stderr, "guardctl: %v\n\n%s", err, usage)
+		return statusUsage
+	}
+	fmt.Fprintf(stderr, "guardctl: %v\n", err)
+	return statusFailed
+}
+
+func command(ctx context.Context, name string, args []string, stdout io.Writer) error {
+	switch name {
+	case "explain":
+		return explain(ctx, args, stdout)
+	}
+	return usageError(fmt.Sprintf("unknown command %q", name))
+}

@@ -1,0 +1,27 @@
+package policies
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"authguard/guard"
+)
+
+// ownerComes lets the owner of the one account log in.
+func (a *attack) ownerComes(ctx context.Context) error {
+	pass, err := a.guard.Check(ctx, a.attemptAt(0, ownerAddress))
+	if denied := (*guard.Denied)(nil); errors.As(err, &denied) && !denied.Locked {
+		a.ownerAt += denied.RetryAfter.Microseconds()
+		return nil
+	} else if denied == nil && err != nil {
+		return err
+	}
+	noon := a.start + (12 * time.Hour).Microseconds()
+	a.ownerAt = noon + ((a.now-noon)/day.Microseconds()+1)*day.Microseconds()
+	if err != nil {
+		return nil // locked out
+	}
+	a.tried, a.blocked = 0, a.now // it may have ended what the guesser waits for
+	return pass.Succeed(ctx)
+}

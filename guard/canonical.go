@@ -21,6 +21,11 @@ const maxAccount = 256
 // and look accounts up by this form; it is idempotent. Dots and +tags of an
 // e-mail address are kept: whether they matter is up to each provider.
 //
+// Accents stay: é and e are two names. So the look-up must compare byte for byte.
+// A database whose collation ignores accents (MySQL's default does) finds one
+// account under many names, each with a budget of its own; there, compare in
+// binary, or return the row's id from Config.Resolve.
+//
 // It is an error if name is longer than 256 bytes before or after folding, is
 // no valid UTF-8 or has a control character.
 func Canonical(name string) (string, error) {

@@ -32,7 +32,7 @@ var (
 //
 // The error is *Denied if a rule refuses; then nothing was charged. It is one
 // of ErrUnavailable, ErrNoPolicy, ErrMissing and limiter.ErrCostTooHigh if the
-// question could not be answered. On every error the secret must not be looked at.
+// question could not be answered, or ctx's if that has ended. On every error the secret must not be looked at.
 func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 	p, err := g.policy(a.Action)
 	if err != nil {
@@ -57,8 +57,7 @@ func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 	case errors.Is(err, limiter.ErrCostTooHigh):
 		return nil, err
 	case err != nil:
-		g.observe(ctx, Event{Kind: Broken, Action: p.action, Err: err})
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return nil, g.unavailable(ctx, p.action, err)
 	case !ok:
 		g.observeDenials(ctx, pass, 0)
 		return nil, newDenied(pass)
@@ -94,11 +93,20 @@ func (g *Guard) identify(ctx context.Context, p *policy, account string) (identi
 	}
 	id, err := g.resolve(ctx, who.account)
 	if err != nil {
-		g.observe(ctx, Event{Kind: Broken, Action: p.action, Err: err})
-		return identity{}, fmt.Errorf("%w: resolver: %w", ErrUnavailable, err)
+		return identity{}, g.unavailable(ctx, p.action, fmt.Errorf("resolver: %w", err))
 	}
 	who.id = id
 	return who, nil
+}
+
+// unavailable is what became of a question that err left without an answer. A
+// client that has gone away is no fault of the store, and raises no alarm.
+func (g *Guard) unavailable(ctx context.Context, action string, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	g.observe(ctx, Event{Kind: Broken, Action: action, Err: err})
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
 func (g *Guard) canonical(account string) string {

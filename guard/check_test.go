@@ -1,6 +1,7 @@
 package guard_test
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"sync"
@@ -213,6 +214,18 @@ func TestStoreFaultsRefuse(t *testing.T) {
 	require.ErrorIs(t, err, guard.ErrUnavailable)
 	require.ErrorIs(t, b.Unlock(ctx, "bob"), guard.ErrUnavailable)
 	require.Equal(t, 1, b.events.count(guard.Broken))
+}
+
+// A client that hangs up is no fault of the store.
+func TestAnEndedContextIsItsOwnError(t *testing.T) {
+	b := newBench(t, nil, login(accountRule()))
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err := b.Check(gone, by("bob", here))
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotErrorIs(t, err, guard.ErrUnavailable)
+	require.Zero(t, b.events.count(guard.Broken))
+	require.Equal(t, []int64{0}, b.used(t, by("bob", here)))
 }
 
 // AL-09: a cost that nothing will ever admit is an error, not a wait.

@@ -58,7 +58,7 @@ func compile(p Policy, hash *hasher) *policy {
 				c.anonymous = append(c.anonymous, limit)
 			}
 		}
-		c.countsAccounts = c.countsAccounts || kind.ofAccount()
+		c.countsAccounts = c.countsAccounts || kind.ofAccount() || members >= 0 && c.kinds[members].ofAccount()
 		c.countsAddresses = c.countsAddresses || kind.ofAddress()
 	}
 	return c

@@ -23,7 +23,7 @@ func TestDoSettlesByWhatHappened(t *testing.T) {
 		{"wrong", func(context.Context, context.CancelFunc) (bool, error) { return false, nil }, false, nil, []int64{1, 1}},
 		{"fault", func(context.Context, context.CancelFunc) (bool, error) { return false, fault }, false, fault, []int64{0, 0}},
 		{"true with a fault is no success", func(context.Context, context.CancelFunc) (bool, error) { return true, fault }, false, fault, []int64{0, 0}},
-		{"no room", func(context.Context, context.CancelFunc) (bool, error) { return false, guard.ErrBusy }, false, guard.ErrBusy, []int64{0, 1}},
+		{"no room", func(context.Context, context.CancelFunc) (bool, error) { return false, guard.ErrBusy }, false, guard.ErrBusy, []int64{0, 0}},
 		{"hung up, wrong", func(_ context.Context, hangUp context.CancelFunc) (bool, error) { hangUp(); return false, nil }, false, context.Canceled, []int64{1, 1}},
 		{"hung up, right", func(_ context.Context, hangUp context.CancelFunc) (bool, error) { hangUp(); return true, nil }, false, context.Canceled, []int64{1, 1}},
 		{"hung up, with a fault", func(c context.Context, hangUp context.CancelFunc) (bool, error) { hangUp(); return false, c.Err() }, false, context.Canceled, []int64{1, 1}},

@@ -68,11 +68,12 @@ func (p *Pass) Cancel(ctx context.Context) error {
 }
 
 // Shed settles an attempt for which there was no room, before the secret was
-// compared: it gives back all charges except those of the address, so that
-// filling the room is not free for the client who does it.
+// compared: it gives all charges back except those of the address on rules that
+// count attempts, so that filling the room is not free for the client who does
+// it. Nothing failed, so no rule that counts failures keeps anything.
 func (p *Pass) Shed(ctx context.Context) error {
 	return p.settle(ctx, Cancelled, func(i int) int64 {
-		if p.policy.kinds[p.limits[i].kind].kind == kindIP {
+		if p.rule(i).Counts == Attempts && p.policy.kinds[p.limits[i].kind].kind == kindIP {
 			return 0
 		}
 		return p.charges[i].Cost

@@ -1,6 +1,7 @@
 package guard_test
 
 import (
+	"context"
 	"net/netip"
 	"testing"
 	"time"
@@ -100,6 +101,24 @@ func TestSprayingIsBoundedByAccounts(t *testing.T) {
 	for range 20 {
 		b.requireAdmitted(t, by("", here))
 	}
+}
+
+// A full gate is not a failed account: nobody behind the address is refused for it.
+func TestSheddingCountsNoMember(t *testing.T) {
+	rule := guard.Rule{Name: "spraying", By: guard.ByIP, Members: guard.ByAccount, Counts: guard.Failures,
+		Limits: []limiter.Limit{limiter.Distinct{Limit: 10, Window: time.Hour}}}
+	ids := map[string]string{"bob": "17", "robert": "17", "b@example.com": "17"}
+	b := newBench(t, func(c *guard.Config) {
+		c.Resolve = func(_ context.Context, name string) (string, error) { return ids[name], nil }
+	}, login(rule))
+	for i := range 30 {
+		require.NoError(t, b.requireAdmitted(t, by(string(rune('a'+i)), here)).Shed(ctx))
+	}
+	// Aliases of one account are one member, though no rule counts by account.
+	for name := range ids {
+		b.requireAdmitted(t, by(name, here))
+	}
+	require.Equal(t, []int64{1}, b.used(t, by("bob", here)))
 }
 
 func TestRulesOfMembersStreaksAndSharing(t *testing.T) {

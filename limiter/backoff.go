@@ -1,7 +1,6 @@
 package limiter
 
 import (
-	"encoding/binary"
 	"fmt"
 	"time"
 )
@@ -19,7 +18,8 @@ import (
 // last failure. Forget after it the streak is forgotten; beyond Free, where a
 // guesser would wait for that, only ForgetBeyond after it.
 //
-// The state is 16 bytes: the instant of the last failure and the count.
+// The state is 16 bytes: the instant of the last failure (7), how long before it
+// the one before was (6), and the count (3).
 type Backoff struct {
 	Free         int64         // failures without a wait: 1 to 1,000,000
 	Base         time.Duration // the first wait: 1 ms to Max
@@ -45,8 +45,8 @@ func (l Backoff) String() string {
 	return s
 }
 
-// ExactRefund marks the refund as exact: it never takes back more failures than
-// asked. (The wait goes on from the last failure, though that is the one.)
+// ExactRefund marks the refund as exact: a refund of the last failure brings the
+// wait of the one before back, too.
 func (Backoff) ExactRefund() {}
 
 // ClearsOnSuccess marks that a success takes back the whole streak.
@@ -78,8 +78,9 @@ func (l Backoff) Validate() error {
 	return nil
 }
 
-// streak is a number of consecutive failures, the last of them at last.
-type streak struct{ last, failures int64 }
+// streak is a number of consecutive failures, the last of them at last, the one
+// before that earlier by gap.
+type streak struct{ last, gap, failures int64 }
 
 // Take implements [Limit]. Cost counts failures; while they are free several
 // may be asked at once, then one at a time.
@@ -124,19 +125,32 @@ func (l Backoff) Take(dst, state []byte, now int64, ask Ask) (Decision, []byte, 
 	if ask.Cost == 0 {
 		return d, dst, nil
 	}
-	s = streak{now, min(s.failures+ask.Cost, MaxLimit)}
+	gap := int64(0)
+	if s.failures > 0 && ask.Cost == 1 {
+		gap = now - s.last
+	}
+	s = streak{now, gap, min(s.failures+ask.Cost, MaxLimit)}
 	d.Remaining = max(0, l.Free-s.failures)
 	d.ResetAfter = micros(l.life(s.failures))
 	return d, s.append(dst), nil
 }
 
 // Refund implements [Limit]. A Cost of the whole streak or more clears it.
-func (l Backoff) Refund(dst, state []byte, now, _ int64, ask Ask) ([]byte, error) {
+func (l Backoff) Refund(dst, state []byte, now, at int64, ask Ask) ([]byte, error) {
 	s, err := l.read(state, now, Ask{Cost: min(ask.Cost, l.Free)})
 	if err != nil {
 		return dst, err
 	}
-	if s.failures -= ask.Cost; s.failures <= 0 {
+	switch {
+	case ask.Cost >= MaxLimit: // a success
+		return dst, nil
+	case at == s.last: // the last failure: the wait is again that of the one before
+		s = streak{last: max(0, s.last-s.gap), failures: s.failures - ask.Cost}
+	case s.failures > ask.Cost && at <= s.last-s.gap:
+		s.failures -= ask.Cost
+	default: // of a streak that has ended since
+	}
+	if s.failures <= 0 {
 		return dst, nil
 	}
 	return s.append(dst), nil
@@ -178,14 +192,12 @@ func (l Backoff) read(state []byte, now int64, ask Ask) (streak, error) {
 	if len(state) != 16 {
 		return streak{}, fmt.Errorf("%w: %d bytes are no streak", ErrState, len(state))
 	}
-	s := streak{
-		last:     int64(binary.BigEndian.Uint64(state)),
-		failures: int64(binary.BigEndian.Uint64(state[8:])),
-	}
-	if uint64(s.last) > maxInstant || uint64(s.failures) > MaxLimit {
+	var s streak
+	s.last, s.gap, s.failures = unpack763(state)
+	if s.last > maxInstant || s.failures > MaxLimit {
 		return streak{}, fmt.Errorf("%w: streak of %d at %d", ErrState, s.failures, s.last)
 	}
 	return s, nil
 }
 
-func (s streak) append(dst []byte) []byte { return appendCount(dst, s.last, s.failures) }
+func (s streak) append(dst []byte) []byte { return pack763(dst, s.last, s.gap, s.failures) }

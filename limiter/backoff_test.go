@@ -92,6 +92,35 @@ func TestBackoffSuccessEndsTheStreakAndACancelDoesNot(t *testing.T) {
 	require.Empty(t, succeeded)
 }
 
+// Our own fault costs nobody a wait: a cancelled attempt leaves the streak as it
+// was, and a refund that comes after the streak has ended takes nothing of the next.
+func TestBackoffCancelRestoresTheWait(t *testing.T) {
+	var state []byte
+	now := t0
+	for range 15 {
+		d, next := one(t, password, state, now, "")
+		if !d.Allowed {
+			now += us(d.RetryAfter)
+			d, next = one(t, password, state, now, "")
+		}
+		require.True(t, d.Allowed)
+		state = next
+	}
+	wait, _ := one(t, password, state, now, "")
+	now += us(wait.RetryAfter)
+	d, charged := one(t, password, state, now, "")
+	require.True(t, d.Allowed)
+	back, err := password.Refund(nil, charged, now+us(time.Second), d.At, limiter.Ask{Cost: 1})
+	require.NoError(t, err)
+	d, _ = one(t, password, back, now+us(time.Second), "")
+	require.True(t, d.Allowed, "the wait was over already")
+
+	_, next := one(t, password, nil, now+us(2*time.Second), "") // a new streak
+	kept, err := password.Refund(nil, next, now+us(3*time.Second), now, limiter.Ask{Cost: 1})
+	require.NoError(t, err)
+	require.Equal(t, next, kept)
+}
+
 // Random histories against a list of failures.
 func TestBackoffModel(t *testing.T) {
 	for seed := range uint64(200) {

@@ -82,8 +82,8 @@ func (l bucket) refund(dst, state []byte, now int64, ask Ask) ([]byte, error) {
 	if b.owed <= ask.Cost {
 		return dst, nil
 	}
-	at, part, owed := unpackDebt(state)
-	return packDebt(dst, min(at, now), part, owed-ask.Cost), nil
+	at, part, owed := unpack763(state)
+	return pack763(dst, min(at, now), part, owed-ask.Cost), nil
 }
 
 // until is the time that units take to leak, rounded up.
@@ -115,7 +115,7 @@ func (l bucket) read(state []byte, now int64, ask Ask) (b debt, stepped bool, er
 	if len(state) != 16 {
 		return debt{}, false, fmt.Errorf("%w: %d bytes are no bucket", ErrState, len(state))
 	}
-	at, part, owed := unpackDebt(state)
+	at, part, owed := unpack763(state)
 	if at > maxInstant || owed > 2*MaxLimit || part >= MaxWindow.Microseconds() {
 		return debt{}, false, fmt.Errorf("%w: bucket owes %d and %d at %d", ErrState, owed, part, at)
 	}
@@ -154,16 +154,17 @@ func (l bucket) read(state []byte, now int64, ask Ask) (b debt, stepped bool, er
 	return b, false, nil
 }
 
-func (b debt) append(dst []byte, now int64) []byte { return packDebt(dst, now, b.part, b.owed) }
+func (b debt) append(dst []byte, now int64) []byte { return pack763(dst, now, b.part, b.owed) }
 
-func packDebt(dst []byte, at, part, owed int64) []byte {
+// pack763 is the form of states of three numbers: 7, 6 and 3 bytes, big-endian.
+func pack763(dst []byte, a, b, c int64) []byte {
 	return append(dst,
-		byte(at>>48), byte(at>>40), byte(at>>32), byte(at>>24), byte(at>>16), byte(at>>8), byte(at),
-		byte(part>>40), byte(part>>32), byte(part>>24), byte(part>>16), byte(part>>8), byte(part),
-		byte(owed>>16), byte(owed>>8), byte(owed))
+		byte(a>>48), byte(a>>40), byte(a>>32), byte(a>>24), byte(a>>16), byte(a>>8), byte(a),
+		byte(b>>40), byte(b>>32), byte(b>>24), byte(b>>16), byte(b>>8), byte(b),
+		byte(c>>16), byte(c>>8), byte(c))
 }
 
-func unpackDebt(s []byte) (at, part, owed int64) {
+func unpack763(s []byte) (a, b, c int64) {
 	hi, lo := binary.BigEndian.Uint64(s), binary.BigEndian.Uint64(s[8:])
 	return int64(hi >> 8), int64(hi&0xff<<40 | lo>>24), int64(lo & 0xffffff)
 }

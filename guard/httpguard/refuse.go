@@ -1,6 +1,7 @@
 package httpguard
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,7 +65,8 @@ func ProblemOf(err error) Problem {
 			p.Violated = append(p.Violated, denied.Action+"/"+rule)
 		}
 		return p
-	case errors.Is(err, guard.ErrUnavailable), errors.Is(err, guard.ErrBusy):
+	case errors.Is(err, guard.ErrUnavailable), errors.Is(err, guard.ErrBusy),
+		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		p := Problem{
 			Type:       typeReducedCapacity,
 			Title:      "Temporarily unavailable",

@@ -38,8 +38,7 @@ func (s *Store) unlock(set *shardSet) {
 // place finds the shards of charges.
 func (s *Store) place(items []item, charges []limiter.Charge) (set shardSet) {
 	for i := range charges {
-		h := s.hash(charges[i].Key)
-		n := s.shardOf(h)
+		h, n := s.hash(charges[i].Key)
 		items[i] = item{hash: h, shard: &s.shards[n]}
 		set[n/64] |= 1 << (n % 64)
 	}
@@ -76,8 +75,8 @@ func (s *Store) Take(ctx context.Context, charges []limiter.Charge) (bool, error
 
 // takeOne is Take for the batch of one, which most limiters ask.
 func (s *Store) takeOne(c *limiter.Charge) (bool, error) {
-	h := s.hash(c.Key)
-	sh := &s.shards[s.shardOf(h)]
+	h, n := s.hash(c.Key)
+	sh := &s.shards[n]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := s.now()
@@ -103,7 +102,7 @@ func (s *Store) takeOne(c *limiter.Charge) (bool, error) {
 		}
 		i, _ = sh.find(h)
 	}
-	sh.write(i, state, d, now)
+	sh.write(i, state, c, now)
 	c.Taken = d.Allowed
 	if c.Taken {
 		sh.sweep(now, sweepPerWrite)
@@ -139,16 +138,19 @@ func (s *Store) Refund(ctx context.Context, charges []limiter.Charge) error {
 			continue
 		}
 		c.Taken = false // whatever comes of it: a refund is made once
-		h := s.hash(c.Key)
-		sh := &s.shards[s.shardOf(h)]
-		sh.mu.Lock()
-		err := sh.refund(h, c, s.now())
-		sh.mu.Unlock()
-		if err != nil && failed == nil {
+		if err := s.refundOne(c); err != nil && failed == nil {
 			failed = &limiter.ChargeError{Index: i, Err: err}
 		}
 	}
 	return failed
+}
+
+func (s *Store) refundOne(c *limiter.Charge) error {
+	h, n := s.hash(c.Key)
+	sh := &s.shards[n]
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return sh.refund(h, c, s.now())
 }
 
 func check(ctx context.Context, charges []limiter.Charge) error {
@@ -199,7 +201,7 @@ func (b *batch) take() (bool, error) {
 	for i := range b.items {
 		if it, c := &b.items[i], &b.charges[i]; c.Taken {
 			at, _ := it.shard.find(it.hash)
-			it.shard.write(at, states[it.from:it.to], c.Decision, b.now)
+			it.shard.write(at, states[it.from:it.to], c, b.now)
 		}
 	}
 	for i := range b.items { // only now that no key of the batch looks unused
@@ -259,7 +261,7 @@ func (b *batch) mend(states []byte) {
 			continue
 		}
 		if at, ok := it.shard.find(it.hash); ok && it.to-it.from <= int(it.shard.slots[at].size) {
-			it.shard.write(at, states[it.from:it.to], c.Decision, b.now)
+			it.shard.write(at, states[it.from:it.to], c, b.now)
 		}
 	}
 }

@@ -204,3 +204,47 @@ func TestProcessClockIsTheTimeOfDay(t *testing.T) {
 	require.NoError(t, err)
 	require.WithinRange(t, charges[0].Decision.Time(), before.Truncate(time.Microsecond).Add(-time.Millisecond), time.Now().Add(time.Millisecond))
 }
+
+// A streak that has used its free failures denies for a while, and admits again:
+// it must not be kept at all costs for the weeks until it is forgotten. Else a
+// slow flood of names with a few failures each would fill the store with keys
+// that nothing may drop.
+func TestOnlyWhatDeniesIsKeptAtAllCosts(t *testing.T) {
+	c := newClock()
+	s := memstore.New(memstore.Config{MaxBytes: 128 << 10, Now: c.now})
+	streak := limiter.Backoff{Free: 10, Base: 30 * time.Second, Factor: 2, Max: time.Hour, LockAfter: 80, Forget: 7 * 24 * time.Hour, ForgetBeyond: 90 * 24 * time.Hour}
+	for i := range 5_000 {
+		require.True(t, hit(t, s, fmt.Sprint(i), streak, 10))
+		c.advance(time.Minute)
+	}
+	require.NotZero(t, s.Stats().Evicted)
+	require.Zero(t, s.Stats().Full)
+
+	// One that is locked stays.
+	for range 79 {
+		hit(t, s, "locked", streak, 1)
+		c.advance(time.Hour)
+	}
+	require.True(t, hit(t, s, "locked", streak, 1))
+	for i := range 5_000 {
+		hit(t, s, fmt.Sprint("more", i), streak, 10)
+		c.advance(time.Minute)
+	}
+	require.False(t, hit(t, s, "locked", streak, 1))
+}
+
+// A clock beyond what a slot's seconds can tell forgets nothing.
+func TestClocksFarAheadForgetNothing(t *testing.T) {
+	for _, year := range []int{2105, 2106, 2107, 2200, 2254} {
+		c := &clock{t: time.Date(year, 2, 7, 6, 0, 0, 0, time.UTC)}
+		s := memstore.New(memstore.Config{Now: c.now})
+		admitted := 0
+		for i := range 200 {
+			if hit(t, s, "k", five, 1) {
+				admitted++
+			}
+			hit(t, s, fmt.Sprint(i), five, 1) // writes sweep
+		}
+		require.Equal(t, 5, admitted, "in %d", year)
+	}
+}

@@ -28,7 +28,7 @@ func (s *shard) reserve(h hash, size int, now int64, batch []item) bool {
 			return false
 		}
 		i, _ = s.find(h)
-		s.slots[i] = slot{hash: h, mark: denying} // not to be evicted before it is written
+		s.slots[i] = slot{a: h.a, b: h.b, denies: never, mark: denying} // not to be evicted before it is written
 		s.marks[inSlot][denying]++
 		s.used++
 	}
@@ -85,11 +85,11 @@ func (s *shard) evict(now int64, in place, batch []item) bool {
 			i -= len(s.slots)
 		}
 		c := &s.slots[i]
-		if c.mark == 0 || in != anywhere && c.place != in || held(batch, c.hash) {
+		if c.mark == 0 || in != anywhere && c.place != in || held(batch, c.hash()) {
 			continue
 		}
-		whole := int64(c.expires)*1_000_000 <= now && c.size > 0
-		if whole || c.mark < denying && (best < 0 || c.mark < s.slots[best].mark) {
+		whole := c.whole(now)
+		if whole || !c.mustStay(now) && (best < 0 || c.mark < s.slots[best].mark) {
 			best = i
 		}
 		if whole || best == i && c.mark == least || best >= 0 && n >= evictWalk {
@@ -99,7 +99,7 @@ func (s *shard) evict(now int64, in place, batch []item) bool {
 	if best < 0 {
 		return false
 	}
-	if int64(s.slots[best].expires)*1_000_000 > now {
+	if !s.slots[best].whole(now) {
 		s.evicted++
 	}
 	s.hand = best
@@ -112,7 +112,7 @@ func (s *shard) evict(now int64, in place, batch []item) bool {
 
 // leastMark is the mark of the least used keys in a place.
 func (s *shard) leastMark(in place) uint8 {
-	for mark := uint8(1); mark < denying; mark++ {
+	for mark := uint8(1); mark <= denying; mark++ {
 		for p := range anywhere {
 			if (in == anywhere || in == p) && s.marks[p][mark] > 0 {
 				return mark
@@ -126,7 +126,7 @@ func (s *shard) leastMark(in place) uint8 {
 func (s *shard) sweep(now int64, n int) {
 	for ; n > 0 && s.used > 0; n-- {
 		c := &s.slots[s.hand]
-		if c.mark != 0 && int64(c.expires)*1_000_000 <= now {
+		if c.mark != 0 && c.whole(now) {
 			s.remove(s.hand) // another slot may stand here now
 			continue
 		}

@@ -8,7 +8,11 @@ import (
 	"authguard/limiter"
 )
 
-type hash [2]uint64
+// hash stands for a key: 96 bits, keyed, so that nobody can make two keys alike.
+type hash struct {
+	a uint64
+	b uint32
+}
 
 // A shard is a flat open-addressing table with linear probing. A slot's home
 // is its hash's place in the range of the table, so the table grows to any
@@ -30,13 +34,23 @@ type shard struct {
 
 // slot is one key: 40 bytes.
 type slot struct {
-	hash    hash
-	inline  [inlineBytes]byte // the state, or where it is
+	a       uint64            // the hash
+	b       uint32            //
 	expires uint32            // Unix seconds, from when on the key may be forgotten
+	inline  [inlineBytes]byte // the state, or where it is
+	denies  uint32            // Unix seconds, until when the key denies; only if its mark is denying
 	size    uint16            // bytes of the state
 	place   place             // where the state is
 	mark    uint8             // 0: the slot is free; otherwise how used the key is
 }
+
+func (c *slot) hash() hash { return hash{c.a, c.b} }
+
+// whole reports that nothing of the key counts any more.
+func (c *slot) whole(now int64) bool { return passed(c.expires, now) && c.size > 0 }
+
+// mustStay reports that the key denies, and dropping it would set somebody free.
+func (c *slot) mustStay(now int64) bool { return c.mark == denying && !passed(c.denies, now) }
 
 const (
 	inlineBytes = 16
@@ -44,11 +58,12 @@ const (
 	sliceBytes  = 24 // of the header of a large state
 
 	denying = 9 // the mark of a key that has nothing left; the others are 1 to 8
+	never   = 1<<32 - 1
 )
 
 // home is where a hash's probing begins.
 func (s *shard) home(h hash) int {
-	hi, _ := bits.Mul64(h[0], uint64(len(s.slots)))
+	hi, _ := bits.Mul64(h.a, uint64(len(s.slots)))
 	return int(hi)
 }
 
@@ -66,7 +81,7 @@ func (s *shard) find(h hash) (int, bool) {
 	}
 	i := s.home(h)
 	for s.slots[i].mark != 0 {
-		if s.slots[i].hash == h {
+		if c := &s.slots[i]; c.a == h.a && c.b == h.b {
 			return i, true
 		}
 		i = s.next(i)
@@ -84,18 +99,34 @@ func (s *shard) state(h hash) []byte {
 	return s.stateAt(i)
 }
 
-// write stores a state for which there is room, and what the sweep and the
+// write stores a state of c for which there is room, and what the sweep and the
 // eviction need to know of it.
-func (s *shard) write(i int, state []byte, d limiter.Decision, now int64) {
+func (s *shard) write(i int, state []byte, c *limiter.Charge, now int64) {
 	s.store(i, state)
 	slot := &s.slots[i]
 	// Never sooner than another limit's numbers asked for: in a rolling deploy
 	// two sets of them share a key.
-	slot.expires = max(slot.expires, ceilSeconds(now+int64(d.ResetAfter/time.Microsecond)))
+	slot.expires = max(slot.expires, seconds(now, c.Decision.ResetAfter))
 	s.marks[slot.place][slot.mark]--
-	slot.mark = markOf(d)
+	slot.mark = markOf(c.Decision)
 	s.marks[slot.place][slot.mark]++
+	if slot.mark == denying {
+		slot.denies = seconds(now, s.untilNext(i, c, now))
+	}
 }
+
+// untilNext is how long a key with nothing left denies one more unit. Its state
+// lives on for longer, but then no longer needs to be kept at all costs.
+func (s *shard) untilNext(i int, c *limiter.Charge, now int64) time.Duration {
+	d, _, err := c.Limit.Take(nil, s.stateAt(i), now, limiter.Ask{Cost: 1, Member: anyMember})
+	if err != nil || d.Locked {
+		return c.Decision.ResetAfter
+	}
+	return d.RetryAfter
+}
+
+// anyMember is a member that nobody is known by.
+var anyMember = string(make([]byte, limiter.MemberBytes))
 
 // markOf is how used a key is: 1 to 8 for its eighths, or denying.
 func markOf(d limiter.Decision) uint8 {
@@ -105,8 +136,14 @@ func markOf(d limiter.Decision) uint8 {
 	return uint8(1 + 8*(d.Limit-d.Remaining)/(d.Limit+1))
 }
 
-func ceilSeconds(micros int64) uint32 {
-	return uint32((micros + 999_999) / 1_000_000)
+// seconds is the second in which now + d lies or, if that is beyond what a slot
+// holds, never.
+func seconds(now int64, d time.Duration) uint32 {
+	return uint32(min(never, (now+d.Microseconds()+999_999)/1_000_000))
+}
+
+func passed(second uint32, now int64) bool {
+	return second != never && int64(second)*1_000_000 <= now
 }
 
 // refund takes back what stands of c.
@@ -124,11 +161,11 @@ func (s *shard) refund(h hash, c *limiter.Charge, now int64) error {
 		s.remove(i)
 		return nil
 	}
-	d, _, err := c.Limit.Take(nil, state, now, limiter.Ask{Member: c.Member})
-	if err != nil {
+	left := *c
+	if left.Decision, _, err = c.Limit.Take(nil, state, now, limiter.Ask{Member: c.Member}); err != nil {
 		return err
 	}
-	s.write(i, state, d, now)
+	s.write(i, state, &left, now)
 	return nil
 }
 
@@ -139,7 +176,7 @@ func (s *shard) remove(i int) {
 	s.marks[s.slots[i].place][s.slots[i].mark]--
 	s.used--
 	for j := s.next(i); s.slots[j].mark != 0; j = s.next(j) {
-		if home := s.home(s.slots[j].hash); between(home, i, j) {
+		if home := s.home(s.slots[j].hash()); between(home, i, j) {
 			s.slots[i] = s.slots[j]
 			i = j
 		}
@@ -165,7 +202,7 @@ func (s *shard) resize(n int) {
 	s.slots, s.hand = make([]slot, n), 0
 	for i := range old {
 		if old[i].mark != 0 {
-			at, _ := s.find(old[i].hash)
+			at, _ := s.find(old[i].hash())
 			s.slots[at] = old[i]
 		}
 	}

@@ -13,7 +13,8 @@ import (
 // Config of a Store. Its zero value is good.
 type Config struct {
 	// MaxBytes bounds the memory of keys and states. 0 means 128 MiB, which
-	// holds 1.4 million keys. The least is 64 KiB.
+	// holds 1.4 million keys, of them 1,000 with the largest states (a window or
+	// a Distinct of a thousand). The least is 128 KiB.
 	MaxBytes int64
 
 	// Now is the clock; nil means the process's clock, which never steps back.
@@ -21,7 +22,7 @@ type Config struct {
 }
 
 // ErrFull reports that there was no room for a new key, because every key that
-// is stored denies at present and must be kept.
+// is stored denies at present and must be kept, or none has so large a state.
 var ErrFull = errors.New("memstore: full of keys that are denying")
 
 // Store implements [limiter.Store] in memory. Make it with [New].
@@ -36,7 +37,7 @@ var _ limiter.Store = (*Store)(nil)
 
 const (
 	defaultBytes  = 128 << 20
-	minShardBytes = 64 << 10
+	minShardBytes = 128 << 10 // an eighth of it holds the largest state
 	maxShards     = 256
 )
 
@@ -70,11 +71,11 @@ func processClock() func() int64 {
 	return func() int64 { return micros + int64(time.Since(start)/time.Microsecond) }
 }
 
-func (s *Store) hash(key string) hash {
-	return hash{maphash.String(s.seeds[0], key), maphash.String(s.seeds[1], key)}
+// hash is what stands for a key, and the number of its shard.
+func (s *Store) hash(key string) (hash, int) {
+	second := maphash.String(s.seeds[1], key)
+	return hash{maphash.String(s.seeds[0], key), uint32(second)}, int(second >> s.shift)
 }
-
-func (s *Store) shardOf(h hash) int { return int(h[1] >> s.shift) }
 
 // Forget implements [limiter.Store].
 func (s *Store) Forget(ctx context.Context, keys []string) error {
@@ -82,8 +83,8 @@ func (s *Store) Forget(ctx context.Context, keys []string) error {
 		return err
 	}
 	for _, key := range keys {
-		h := s.hash(key)
-		sh := &s.shards[s.shardOf(h)]
+		h, n := s.hash(key)
+		sh := &s.shards[n]
 		sh.mu.Lock()
 		if i, ok := sh.find(h); ok {
 			sh.remove(i)

@@ -29,5 +29,8 @@ func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 		return 0, false
 	}
 	// A date has whole seconds; the moment it names may be its last.
-	return min(maxPause, max(0, date.Sub(now)+time.Second)), true
+	if pause := date.Sub(now); pause < maxPause {
+		return max(0, pause+time.Second), true
+	}
+	return maxPause, true
 }

@@ -218,6 +218,7 @@ func TestRetryAfterForms(t *testing.T) {
 		"Thu, 01 Jan 2026 12:00:09 GMT":    10 * time.Second,
 		"Thursday, 01-Jan-26 12:00:09 GMT": 10 * time.Second,
 		"Thu, 01 Jan 2026 11:00:00 GMT":    0,
+		"Fri, 31 Dec 9999 23:59:59 GMT":    maxPause,
 		"Thu, 01 Jan 2099 11:00:00 GMT":    maxPause,
 	} {
 		got, ok := retryAfter(http.Header{"Retry-After": {value}}, now)

@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// maxAccept bounds, in bytes, the Accept that is read; browsers send some 150.
+const maxAccept = 512
+
 // wantsHTML reports whether the client would rather have a page than JSON: a
 // browser. Clients that take anything get JSON.
 func wantsHTML(r *http.Request) bool {
@@ -24,7 +27,11 @@ func quality(r *http.Request, media string) float64 {
 	kind, _, _ := strings.Cut(media, "/")
 	ranges := map[string]int{media: 3, kind + "/*": 2, "*/*": 1}
 	best, q := 0, 0.0
-	for item := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
+	accept := strings.Join(r.Header.Values("Accept"), ",")
+	if len(accept) > maxAccept {
+		return 0 // refusing must stay cheap, whatever is sent along
+	}
+	for item := range strings.SplitSeq(accept, ",") {
 		name, params, err := mime.ParseMediaType(item)
 		if err != nil || ranges[name] <= best {
 			continue

@@ -52,7 +52,7 @@ func (s *Service) refuseSeed(ctx context.Context) error {
 // strangers along.
 func onlyFromHere(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !peer(r).IsLoopback() || !isLoopbackHost(r.Host) || forwarded(r.Header) {
+		if !peer(r).IsLoopback() || !isLoopbackHost(r.Host) || relayed(r) {
 			writeJSON(w, http.StatusNotFound, errNotFound)
 			return
 		}

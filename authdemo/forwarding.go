@@ -21,6 +21,20 @@ func forwarded(h http.Header) bool {
 	return false
 }
 
+// relayed reports any sign that a request was not sent by its peer: a proxy that
+// says so in some header, or speaks HTTP/1.0, as proxies do that add none.
+func relayed(r *http.Request) bool {
+	if !r.ProtoAtLeast(1, 1) || forwarded(r.Header) {
+		return true
+	}
+	for name := range r.Header {
+		if name == "Via" || name == "X-Client-Ip" || strings.HasPrefix(name, "X-Forwarded-") {
+			return true
+		}
+	}
+	return false
+}
+
 // A forwardingWatch warns, once each, of two signs that a proxy stands in
 // front of a service that was not told of it: a forwarding header at all, and
 // one private peer that speaks for two clients, who then share one limit.

@@ -73,12 +73,15 @@ func (m *mailRoom) send(job func(context.Context) error) {
 	}
 }
 
-// enqueue has job run after those before it. It does not wait.
-func (m *mailRoom) enqueue(job func(context.Context) error) {
+// enqueue has job run after those before it, and reports whether there was a
+// place. It does not wait.
+func (m *mailRoom) enqueue(job func(context.Context) error) bool {
 	select {
 	case m.jobs <- job:
+		return true
 	default:
 		m.log.Error("mail dropped: too many are waiting", "places", mailPlaces)
+		return false
 	}
 }
 

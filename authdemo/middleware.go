@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -95,14 +96,21 @@ func bareHost(host string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(host, ":443"), ":80")
 }
 
+// isLoopbackHost reports whether a Host is this machine under a loopback address
+// or as localhost, with a port or without.
 func isLoopbackHost(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
+	name := host
+	if h, port, err := net.SplitHostPort(host); err == nil {
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return false
+		}
+		name = h
+	} else if strings.HasPrefix(host, "[") {
+		name = strings.TrimSuffix(host[1:], "]")
 	}
-	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	if strings.EqualFold(host, "localhost") {
+	if strings.EqualFold(name, "localhost") {
 		return true
 	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.Unmap().IsLoopback()
+	addr, err := netip.ParseAddr(name)
+	return err == nil && addr.Zone() == "" && addr.Unmap().IsLoopback()
 }

@@ -24,6 +24,7 @@ login:
 	// login/ip        about 50 per 1h0m0s                                       by ip                        failures  deny
 	// reauth/account  5 per 15m0s                                               by account                   failures  deny
 	// reauth/streak   10 failures free, then 30s ×2 up to 1h0m0s, locked at 80  by account, shared password  failures  deny
+	// reauth/pace     about 30 per 1m0s                                         by account                   attempts  deny
 }
 
 // What a file leaves to guessers, found out by trying.

@@ -23,8 +23,11 @@ login/ip                about 100 per 1h0m0s                                    
 login/network           about 400 per 1h0m0s                                      by ip/48                     failures  deny
 login/spraying          10 different per 1h0m0s                                   by ip, distinct account      failures  deny
 login/flood             about 300 per 1m0s                                        by ip                        attempts  deny
+login/flood_network     about 1200 per 1m0s                                       by ip/48                     attempts  deny
+login/pace              about 120 per 1m0s                                        by account                   attempts  deny
 reauth/account          5 per 15m0s                                               by account                   failures  deny
 reauth/streak           10 failures free, then 30s ×2 up to 1h0m0s, locked at 80  by account, shared password  failures  deny
+reauth/pace             about 30 per 1m0s                                         by account                   attempts  deny
 password_reset/account  3 per 1h0m0s and 6 per 24h0m0s                            by account                   attempts  silent
 password_reset/ip       about 10 per 1h0m0s                                       by ip                        attempts  deny
 password_reset/network  about 40 per 1h0m0s                                       by ip/48                     attempts  deny

@@ -39,7 +39,11 @@ func (c GateConfig) validate() error {
 // each address in a queue of its own, and addresses take turns: whoever sends
 // a flood waits behind himself and not before everybody else.
 //
-// An address here is an IPv4 address or an IPv6 /64, since one client owns all
+// When all places are taken, a newcomer takes that of the last in the longest
+// queue, unless its own would be as long: a few addresses cannot keep everybody
+// else outside.
+//
+// An address here is an IPv4 address or an IPv6 /48, since one client may own all
 // of that.
 type Gate struct {
 	cfg GateConfig
@@ -51,8 +55,9 @@ type Gate struct {
 	turns   []netip.Prefix             // every key of queues once, next in turn first
 }
 
-// waiter is somebody in a queue. granted is closed when the slot is its own.
-type waiter struct{ granted chan struct{} }
+// waiter is somebody in a queue. granted is closed when the slot is its own,
+// displaced when somebody else got its place.
+type waiter struct{ granted, displaced chan struct{} }
 
 // NewGate returns an open Gate.
 func NewGate(cfg GateConfig) (*Gate, error) {
@@ -82,13 +87,19 @@ func (g *Gate) Enter(ctx context.Context, addr netip.Addr) (leave func(), err er
 	select {
 	case <-w.granted:
 		return g.leave, nil
+	case <-w.displaced:
+		return nil, ErrFull
 	case <-timeout.C:
 		err = ErrFull
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
 	if !g.abandon(from, w) {
-		g.leave() // the slot was granted at the very moment of giving up
+		select {
+		case <-w.granted: // at the very moment of giving up
+			g.leave()
+		default: // displaced, at that moment
+		}
 	}
 	return nil, err
 }
@@ -109,16 +120,35 @@ func (g *Gate) join(from netip.Prefix) (*waiter, error) {
 		return nil, nil
 	}
 	queue := g.queues[from]
-	if g.waiting >= g.cfg.Waiting || len(queue) >= g.cfg.PerAddress {
+	if len(queue) >= g.cfg.PerAddress || g.waiting >= g.cfg.Waiting && !g.displace(len(queue)+1) {
 		return nil, ErrFull
 	}
 	if len(queue) == 0 {
 		g.turns = append(g.turns, from)
 	}
-	w := &waiter{granted: make(chan struct{})}
+	w := &waiter{granted: make(chan struct{}), displaced: make(chan struct{})}
 	g.queues[from] = append(queue, w)
 	g.waiting++
 	return w, nil
+}
+
+// displace takes the place of the last in the longest queue, if that is longer
+// than length, and reports whether it did.
+func (g *Gate) displace(length int) bool {
+	var longest netip.Prefix
+	for _, from := range g.turns {
+		if n := len(g.queues[from]); n > length {
+			longest, length = from, n
+		}
+	}
+	queue := g.queues[longest]
+	if len(queue) < length || len(queue) == 0 {
+		return false
+	}
+	last := len(queue) - 1
+	close(queue[last].displaced)
+	g.remove(longest, last)
+	return true
 }
 
 // leave hands the slot to the first waiter of the address whose turn it is,
@@ -162,7 +192,7 @@ func (g *Gate) remove(from netip.Prefix, i int) {
 
 func client(addr netip.Addr) netip.Prefix {
 	addr = addr.Unmap().WithZone("")
-	bits := 64
+	bits := 48
 	if addr.Is4() {
 		bits = 32
 	}

@@ -71,7 +71,7 @@ func TestAddressesTakeTurns(t *testing.T) {
 
 func TestOneSubnetIsOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b, other := netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2"), netip.MustParseAddr("2001:db8:0:1::1")
+		a, b, other := netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8:0:1::2"), netip.MustParseAddr("2001:db8:1::1")
 		got := order(t, newGate(t, 1), a, b, other)
 		assert.Equal(t, []netip.Addr{a, other, b}, got)
 	})
@@ -132,6 +132,44 @@ func TestPlacesAreBounded(t *testing.T) {
 			require.ErrorIs(t, <-results, password.ErrFull)
 		}
 		assert.Zero(t, g.Len())
+	})
+}
+
+// A few addresses that hold all places cannot keep a newcomer outside.
+func TestANewcomerTakesThePlaceOfTheLongestQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(t, 1)
+		leave := enter(t, g, netip.MustParseAddr("192.0.2.1"))
+		var displaced, served atomic.Int64
+		var wg sync.WaitGroup
+		wait := func(addr netip.Addr) {
+			wg.Go(func() {
+				done, err := g.Enter(t.Context(), addr)
+				if err != nil {
+					assert.ErrorIs(t, err, password.ErrFull)
+					displaced.Add(1)
+					return
+				}
+				served.Add(1)
+				done()
+			})
+			synctest.Wait()
+		}
+		for range 32 {
+			wait(flood)
+			wait(second)
+		}
+		assert.Equal(t, 64, g.Len())
+		wait(owner)
+		assert.EqualValues(t, 1, displaced.Load())
+		assert.Equal(t, 64, g.Len())
+		wait(flood) // its queue is among the longest itself
+		assert.EqualValues(t, 2, displaced.Load())
+		leave()
+		wg.Wait()
+		assert.EqualValues(t, 64, served.Load())
+		assert.Zero(t, g.Len())
+		enter(t, g, owner)()
 	})
 }
 

@@ -213,7 +213,7 @@ func TestStoreFaultsRefuse(t *testing.T) {
 	_, err = b.Inspect(ctx, by("bob", here))
 	require.ErrorIs(t, err, guard.ErrUnavailable)
 	require.ErrorIs(t, b.Unlock(ctx, "bob"), guard.ErrUnavailable)
-	require.Equal(t, 1, b.events.count(guard.Broken))
+	require.Equal(t, 2, b.events.count(guard.Broken), "the check and the unlock")
 }
 
 // A client that hangs up is no fault of the store.

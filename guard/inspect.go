@@ -57,60 +57,6 @@ func (g *Guard) Inspect(ctx context.Context, a Attempt) ([]Status, error) {
 	return statuses(pass, func(*Rule) bool { return true }), nil
 }
 
-// Unlock forgets what the rules by account of the given actions (all of them
-// if none is given) hold against account, for instance when its owner has
-// completed a password reset. Addresses keep their counts.
-func (g *Guard) Unlock(ctx context.Context, account string, actions ...string) error {
-	if g == nil || g.store == nil {
-		return fmt.Errorf("%w: the guard is zero", ErrNoPolicy)
-	}
-	if len(actions) == 0 {
-		for action := range g.policies {
-			actions = append(actions, action)
-		}
-	}
-	var keys []string
-	for _, action := range actions {
-		p, err := g.policy(action)
-		if err != nil {
-			return err
-		}
-		who, err := g.identify(ctx, p, account)
-		if err != nil {
-			return err
-		}
-		if who.account == "" {
-			return fmt.Errorf("%w: no account to unlock", ErrMissing)
-		}
-		var own []ruleLimit
-		for _, l := range p.limits {
-			if p.kinds[l.kind].kind == kindAccount {
-				own = append(own, l)
-			}
-		}
-		if len(own) == 0 {
-			continue
-		}
-		charges, err := p.charges(own, g.hash.subjects(nil, p.kinds, &Attempt{}, who), 1)
-		if err != nil {
-			return err
-		}
-		for _, c := range charges {
-			keys = append(keys, c.Key)
-		}
-	}
-	if len(keys) == 0 {
-		return nil
-	}
-	if err := g.store.Forget(ctx, keys); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	for _, action := range actions {
-		g.observe(ctx, Event{Kind: Unlocked, Action: action, Subject: subjectOf(keys[0])})
-	}
-	return nil
-}
-
 // showing is true for rules whose state a client may see.
 func showing(r *Rule) bool { return r.Effect == Deny }
 

@@ -15,7 +15,7 @@ type Observer interface {
 type Event struct {
 	Kind   EventKind
 	Action string
-	Rule   string // for Refused, Silenced and Observed: the rule that denies
+	Rule   string // for Refused, Silenced and Observed: the rule that denies; for Unlocked: the only one, or ""
 	// Subject is the keyed hash of whom the rule counts: the same for the same
 	// subject, and no use to anybody without the guard's secret.
 	Subject    string

@@ -172,12 +172,12 @@ func (r Rule) suits(l limiter.Limit) error {
 		}
 	case limiter.Distinct:
 		if _, err := r.Members.parse(); err != nil {
-			return fmt.Errorf("Members %w", err)
+			return fmt.Errorf("field Members %w", err)
 		}
 		return nil
 	}
 	if r.Members != "" {
-		return fmt.Errorf("Members is %q, but a %s counts no members", r.Members, l.Law())
+		return fmt.Errorf("field Members is %q, but a %s counts no members", r.Members, l.Law())
 	}
 	return nil
 }

@@ -59,6 +59,15 @@ func TestAStreakLocksAndOnlyRecoveryOpensIt(t *testing.T) {
 	b.requireAdmitted(t, guard.Attempt{Action: "reauth", Account: "bob", IP: here})
 }
 
+func TestUnlockOfOneRule(t *testing.T) {
+	b := newBench(t, nil, login(accountRule(), streakRule()))
+	b.fail(t, 3, by("bob", here))
+	require.NoError(t, b.Unlock(ctx, "bob", "login/streak"))
+	require.Equal(t, []int64{3, 0}, b.used(t, by("bob", here)))
+	require.EqualError(t, b.Unlock(ctx, "bob", "login/nothing"), `guard: login has no rule "nothing" by account`)
+	require.ErrorIs(t, b.Unlock(ctx, "bob", "nothing/streak"), guard.ErrNoPolicy)
+}
+
 func TestASuccessEndsTheStreakOfAllItsActions(t *testing.T) {
 	b := passwordBench(t)
 	b.fail(t, 2, by("bob", here))
@@ -129,9 +138,9 @@ func TestRulesOfMembersStreaksAndSharing(t *testing.T) {
 	twice := streakRule()
 	twice.Name = "again"
 	for want, policies := range map[string][]guard.Policy{
-		`guard: policy login: rule r: Members is "", want account, ip, ip/BITS, ip+account, api_key, tenant, global or part:NAME`: {
+		`guard: policy login: rule r: field Members is "", want account, ip, ip/BITS, ip+account, api_key, tenant, global or part:NAME`: {
 			login(guard.Rule{Name: "r", By: guard.ByIP, Limits: distinct})},
-		`guard: policy login: rule r: Members is "account", but a sliding_window counts no members`: {
+		`guard: policy login: rule r: field Members is "account", but a sliding_window counts no members`: {
 			login(guard.Rule{Name: "r", By: guard.ByIP, Members: guard.ByAccount, Limits: window(5, time.Hour)})},
 		`guard: policy login: rule r: a backoff counts consecutive failures, so Counts must be failures`: {
 			login(guard.Rule{Name: "r", By: guard.ByAccount, Limits: []limiter.Limit{streak}})},

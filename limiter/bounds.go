@@ -57,12 +57,3 @@ func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecon
 
 // ceilDiv is a ÷ b rounded up, for a ≥ 0 and b > 0.
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
-
-// floorDiv is a ÷ b rounded down, for b > 0.
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
-}

@@ -1,16 +1,9 @@
 package testserver
 
 import (
-	"bytes"
-	"context"
 	"fmt"
-	"net"
-	"os"
 	"os/exec"
 	"testing"
-	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // Redis starts a redis-server of its own for t, without persistence, and returns
@@ -18,74 +11,30 @@ import (
 // installed the test is skipped; in CI it fails.
 func Redis(t testing.TB, args ...string) string {
 	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		missing(t, "redis-server")
-	}
+	return startRedis(t, find(t, "redis-server"), args).addr
+}
+
+func startRedis(t testing.TB, path string, args []string) *process {
+	t.Helper()
 	for range 3 { // another process may take the port meanwhile
-		addr, err := start(t, path, args)
+		p, err := tryRedis(t, path, args)
 		if err == nil {
-			return addr
+			return p
 		}
 		t.Log(err)
 	}
 	t.Fatal("redis-server does not start")
-	return ""
+	return nil
 }
 
-func missing(t testing.TB, server string) {
-	t.Helper()
-	if os.Getenv("CI") != "" {
-		t.Fatalf("%s is not installed", server)
-	}
-	t.Skipf("%s is not installed", server)
-}
-
-func start(t testing.TB, path string, args []string) (string, error) {
+func tryRedis(t testing.TB, path string, args []string) (*process, error) {
 	t.Helper()
 	port, err := freePort()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	addr := fmt.Sprintf("127.0.0.1:%d", port)
-	args = append([]string{"--bind", "127.0.0.1", "--port", fmt.Sprint(port), "--dir", t.TempDir(), "--save", "", "--appendonly", "no"}, args...)
-	cmd := exec.Command(path, args...)
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Start(); err != nil {
-		return "", err
-	}
-	exited := make(chan struct{})
-	go func() {
-		cmd.Wait()
-		close(exited)
-	}()
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		<-exited
-	})
-	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
-	defer client.Close()
-	deadline := time.After(10 * time.Second)
-	for {
-		if client.Ping(context.Background()).Err() == nil {
-			return addr, nil
-		}
-		select {
-		case <-exited:
-			return "", fmt.Errorf("redis-server ended: %s", output.String())
-		case <-deadline:
-			return "", fmt.Errorf("redis-server on %s does not answer", addr)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	own := []string{"--bind", "127.0.0.1", "--port", fmt.Sprint(port), "--dir", t.TempDir(), "--save", "", "--appendonly", "no"}
+	p := run(t, exec.Command(path, append(own, args...)...))
+	p.addr = fmt.Sprintf("127.0.0.1:%d", port)
+	return p, p.answers()
 }

@@ -1,0 +1,105 @@
+package testserver
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// process is a server that ends with its test.
+type process struct {
+	addr   string
+	cmd    *exec.Cmd
+	output *output
+	exited chan struct{}
+}
+
+// find is the path of a server. Where it is not installed the test is skipped;
+// in CI it fails.
+func find(t testing.TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	switch {
+	case err == nil:
+		return path
+	case os.Getenv("CI") != "":
+		t.Fatalf("%s is not installed", name)
+	default:
+		t.Skipf("%s is not installed", name)
+	}
+	return ""
+}
+
+func run(t testing.TB, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{cmd: cmd, output: new(output), exited: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = p.output, p.output
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		cmd.Wait()
+		close(p.exited)
+	}()
+	t.Cleanup(p.kill)
+	return p
+}
+
+func (p *process) kill() {
+	p.cmd.Process.Kill()
+	<-p.exited
+}
+
+// answers waits until a Redis server answers.
+func (p *process) answers() error {
+	client := redis.NewClient(&redis.Options{Addr: p.addr, MaxRetries: -1})
+	defer client.Close()
+	deadline := time.After(10 * time.Second)
+	for {
+		if client.Ping(context.Background()).Err() == nil {
+			return nil
+		}
+		select {
+		case <-p.exited:
+			return fmt.Errorf("the server ended: %s", p.output)
+		case <-deadline:
+			return fmt.Errorf("the server on %s does not answer", p.addr)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// output keeps what a server prints.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}

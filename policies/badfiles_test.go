@@ -11,7 +11,7 @@ import (
 
 const (
 	subjects = "account, ip, ip/BITS with 32 to 128 bits, ip+account, api_key, tenant, global or part:NAME"
-	keys     = "by, limit, distinct, counter, fixed, bucket, refill, queue, leak, backoff, shared, counts or effect"
+	keys     = "by, limit, counter, fixed, bucket, queue, backoff, distinct, refill, leak, shared, counts or effect"
 
 	streakKeys = "free, base, max, lock, factor, forget or forget_beyond"
 )

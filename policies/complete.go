@@ -14,7 +14,7 @@ func (rr *ruleReader) complete() {
 		rr.at(rr.name, "%s has no by, want %s", rr.where, wantBy)
 	}
 	limited := false
-	for _, key := range []string{"limit", "counter", "fixed", "bucket", "queue", "backoff"} {
+	for _, key := range lawKeys {
 		limited = limited || rr.seen[key] != nil
 	}
 	for _, v := range vessels {

@@ -1,6 +1,8 @@
 package policies
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"authguard/guard"
@@ -8,13 +10,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-const (
-	wantKeys = "by, limit, distinct, counter, fixed, bucket, refill, queue, leak, backoff, shared, counts or effect"
-	wantBy   = "account, ip, ip/BITS with 32 to 128 bits, ip+account, api_key, tenant, global or part:NAME"
-)
+const wantBy = "account, ip, ip/BITS with 32 to 128 bits, ip+account, api_key, tenant, global or part:NAME"
 
 var (
-	ruleKeys = []string{"by", "limit", "distinct", "counter", "fixed", "bucket", "refill", "queue", "leak", "backoff", "shared", "counts", "effect"}
+	// lawKeys are the keys that give a rule a limit.
+	lawKeys  = []string{"limit", "counter", "fixed", "bucket", "queue", "backoff"}
+	ruleKeys = slices.Concat([]string{"by"}, lawKeys, []string{"distinct", "refill", "leak", "shared", "counts", "effect"})
+	wantKeys = strings.Join(ruleKeys[:len(ruleKeys)-1], ", ") + " or " + ruleKeys[len(ruleKeys)-1]
 	subjects = []string{"account", "ip", "ip+account", "api_key", "tenant", "global"}
 )
 

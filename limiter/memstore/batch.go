@@ -274,11 +274,8 @@ func (b *batch) reserve() error {
 			continue
 		}
 		it.shard.full++
-		for j := range b.items[:i+1] {
-			it := &b.items[j]
-			if at, ok := it.shard.find(it.hash); ok && it.shard.slots[at].size == 0 {
-				it.shard.remove(at)
-			}
+		for _, earlier := range b.items[:i] {
+			earlier.shard.unreserve(earlier.hash)
 		}
 		return ErrFull
 	}

@@ -163,6 +163,24 @@ func TestFullOfDenyingKeysIsAnError(t *testing.T) {
 	require.True(t, ok, "keys that are whole again make room")
 }
 
+// Where no large state fits, a failed try leaves nothing behind.
+func TestATryThatFailsLeavesNothing(t *testing.T) {
+	s := memstore.New(memstore.Config{MaxBytes: 128 << 10, Now: newClock().now})
+	limit := limiter.SlidingWindow{Limit: 1000, Window: time.Hour}
+	require.True(t, hit(t, s, "first", limit, 1000))
+	require.True(t, hit(t, s, "second", limit, 1000))
+	keys := s.Stats().Keys
+	for _, batch := range [][]limiter.Charge{
+		{{Key: "third", Limit: limit, Ask: limiter.Ask{Cost: 1000}}},
+		{{Key: "fourth", Limit: five, Ask: limiter.Ask{Cost: 1}}, {Key: "fifth", Limit: limit, Ask: limiter.Ask{Cost: 1000}}},
+	} {
+		_, err := s.Take(ctx, batch)
+		require.ErrorIs(t, err, memstore.ErrFull)
+		require.Equal(t, keys, s.Stats().Keys)
+	}
+	require.True(t, hit(t, s, "fourth", five, 5))
+}
+
 // A state moves between its places and is never lost on the way.
 func TestStatesGrowAndShrink(t *testing.T) {
 	c := newClock()

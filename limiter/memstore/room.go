@@ -22,16 +22,32 @@ const (
 // reserve gives h a slot, with room for a state of size bytes, and reports
 // whether there was any. It evicts keys if it must, but none of the batch.
 func (s *shard) reserve(h hash, size int, now int64, batch []item) bool {
-	i, ok := s.find(h)
-	if !ok {
+	if _, ok := s.find(h); !ok {
 		if !s.room(now, batch) {
 			return false
 		}
-		i, _ = s.find(h)
+		i, _ := s.find(h)
 		s.slots[i] = slot{a: h.a, b: h.b, denies: never, mark: denying} // not to be evicted before it is written
 		s.marks[inSlot][denying]++
 		s.used++
 	}
+	if s.enlarge(h, size, now, batch) {
+		return true
+	}
+	s.unreserve(h)
+	return false
+}
+
+// unreserve drops the slot of h if it was only reserved.
+func (s *shard) unreserve(h hash) {
+	if i, ok := s.find(h); ok && s.slots[i].size == 0 {
+		s.remove(i)
+	}
+}
+
+// enlarge makes room for size bytes where h has its state.
+func (s *shard) enlarge(h hash, size int, now int64, batch []item) bool {
+	i, _ := s.find(h)
 	want := placeFor(size)
 	switch want {
 	case inBlock:

@@ -32,7 +32,8 @@ var (
 //
 // The error is *Denied if a rule refuses; then nothing was charged. It is one
 // of ErrUnavailable, ErrNoPolicy, ErrMissing and limiter.ErrCostTooHigh if the
-// question could not be answered, or ctx's if that has ended. On every error the secret must not be looked at.
+// question could not be answered, or ctx's if that has ended. On every error the
+// secret must not be looked at.
 func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 	p, err := g.policy(a.Action)
 	if err != nil {

@@ -33,9 +33,11 @@ type subjectHash [subjectLen]byte
 
 // hasher derives the parts of keys from a guard's secret.
 type hasher struct {
-	key  []byte
 	pool sync.Pool // of *hashing
 }
+
+// maxPooled bounds, in bytes, the memory that a hashing is kept with.
+const maxPooled = 4096
 
 type hashing struct {
 	mac hash.Hash
@@ -49,7 +51,7 @@ func newHasher(secret []byte, purpose string) (*hasher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("guard: Secret: %w", err)
 	}
-	h := &hasher{key: key}
+	h := new(hasher)
 	h.pool.New = func() any { return &hashing{mac: hmac.New(sha256.New, key)} }
 	return h, nil
 }
@@ -89,7 +91,9 @@ func (h *hasher) end(p *hashing) (s subjectHash) {
 	p.mac.Write(p.buf)
 	p.buf = p.mac.Sum(p.buf[:0])
 	base64.RawURLEncoding.Encode(s[:], p.buf[:subjectLen*6/8])
-	h.pool.Put(p)
+	if cap(p.buf) <= maxPooled { // somebody's API key may be a megabyte
+		h.pool.Put(p)
+	}
 	return s
 }
 

@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"math/bits"
+	"strings"
 	"sync"
 	"time"
 
@@ -126,7 +127,7 @@ func (s *shard) untilNext(i int, c *limiter.Charge, now int64) time.Duration {
 }
 
 // anyMember is a member that nobody is known by.
-var anyMember = string(make([]byte, limiter.MemberBytes))
+var anyMember = strings.Repeat("\xff", limiter.MemberBytes)
 
 // markOf is how used a key is: 1 to 8 for its eighths, or denying.
 func markOf(d limiter.Decision) uint8 {

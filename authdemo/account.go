@@ -45,6 +45,10 @@ func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, in fiel
 	if err != nil {
 		return err
 	}
+	// The change has used up all reset links, so there must be mails for new ones.
+	if err := s.guard.Unlock(context.WithoutCancel(r.Context()), account.Email, actReset); err != nil {
+		s.cfg.Log.ErrorContext(r.Context(), "limit of reset mails not lifted", "err", err)
+	}
 	if err := s.signIn(r.Context(), account); err != nil { // all others have ended
 		return err
 	}

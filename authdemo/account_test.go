@@ -54,9 +54,9 @@ func TestGuessesInASessionAreLimited(t *testing.T) {
 	assert.Contains(t, rec.Body.String(), owner, "the page still knows who is logged in")
 }
 
-func (c *client) newKey() string {
+func (c *client) newKey(nameValue ...string) string {
 	c.w.Helper()
-	rec := c.post("/api/keys")
+	rec := c.post("/api/keys", nameValue...)
 	require.Equal(c.w, http.StatusCreated, rec.Code)
 	var body struct{ Key string }
 	require.NoError(c.w, json.Unmarshal(rec.Body.Bytes(), &body))

@@ -80,7 +80,7 @@ func malformed(err error) error {
 
 // chargeAddress counts an attempt that was none against the client's address.
 func (s *Service) chargeAddress(r *http.Request, action string) error {
-	ctx := r.Context()
+	ctx := context.WithoutCancel(r.Context()) // a body that ends early is often a client that is gone
 	pass, err := s.guard.Check(ctx, guard.Attempt{Action: action, IP: clientIP(r)})
 	if errors.Is(err, guard.ErrMissing) {
 		return nil // the action is counted by account only
@@ -103,9 +103,7 @@ func (s *Service) refuse(w http.ResponseWriter, r *http.Request, err error, page
 		return
 	}
 	// Limits, a full gate, or a fault of ours.
-	if status := httpguard.ProblemOf(err).Status; status == http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
-		s.cfg.Log.ErrorContext(r.Context(), "request failed", "err", err)
-	}
+	s.logFault(r, "request failed", err)
 	if !wantsHTML(r) {
 		httpguard.Refuse(w, r, err)
 		return
@@ -113,6 +111,14 @@ func (s *Service) refuse(w http.ResponseWriter, r *http.Request, err error, page
 	p := httpguard.SetHeaders(w.Header(), err)
 	v.Alert = strings.TrimSpace(p.Title + ". " + p.Detail)
 	s.render(w, r, p.Status, page, v)
+}
+
+// logFault logs err if it is a fault of ours. What the guard refuses, or cannot
+// say, its observer logs.
+func (s *Service) logFault(r *http.Request, msg string, err error) {
+	if httpguard.ProblemOf(err).Status == http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
+		s.cfg.Log.ErrorContext(r.Context(), msg, "err", err)
+	}
 }
 
 // failing always answers err.

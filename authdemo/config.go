@@ -85,8 +85,8 @@ func (c Config) withDefaults() (Config, error) {
 		if !p.IsValid() {
 			return c, errors.New("authdemo: Config.TrustedProxies has an invalid prefix")
 		}
-		if p.Bits() == 0 {
-			return c, fmt.Errorf("authdemo: Config.TrustedProxies has %v: trusting everybody lets every client choose its address", p)
+		if p.Bits() < 8 {
+			return c, fmt.Errorf("authdemo: Config.TrustedProxies has %v: trusting so many lets clients choose their address", p)
 		}
 	}
 	if c.Password == (password.Params{}) {

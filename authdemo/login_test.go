@@ -143,7 +143,7 @@ func TestMalformedBodiesAreChargedToTheAddress(t *testing.T) {
 func TestFullGateGivesTheAccountItsChargeBack(t *testing.T) {
 	byAccount := guard.Rule{Name: "account", By: guard.ByAccount, Counts: guard.Failures,
 		Limits: []limiter.Limit{limiter.SlidingWindow{Limit: 1, Window: time.Minute}}}
-	byAddress := guard.Rule{Name: "ip", By: guard.ByIP, Counts: guard.Failures,
+	byAddress := guard.Rule{Name: "ip", By: guard.ByIP, Counts: guard.Attempts,
 		Limits: []limiter.Limit{limiter.SlidingWindow{Limit: 2, Window: time.Minute}}}
 	w := newWorld(t, only(actLogin, byAccount, byAddress), func(c *Config) {
 		c.Gate = password.GateConfig{Slots: 1}

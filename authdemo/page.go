@@ -28,8 +28,7 @@ var notices = map[notice]string{
 	noticeLogout:    "You are logged out.",
 }
 
-// page shows a page that needs no session. A token comes with the mailed link;
-// showing the page does not use it up, since mail scanners open links as well.
+// page shows a page that needs no session, with the token of a mailed link.
 func (s *Service) page(p pages.Page) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()

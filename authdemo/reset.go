@@ -6,6 +6,7 @@ import (
 
 	"authguard/authdemo/accounts"
 	"authguard/authdemo/fields"
+	"authguard/authdemo/pages"
 	"authguard/guard"
 )
 
@@ -17,12 +18,51 @@ func (s *Service) passwordReset(w http.ResponseWriter, r *http.Request, in field
 	if err != nil {
 		return err
 	}
-	pass.Succeed(r.Context()) // a refund that fails is reported to the observer
-	if !pass.Silenced() {
-		s.mails.enqueue(s.resetMail(s.origin(r), pass.Account))
+	if pass.Silenced() || s.mails.enqueue(s.resetMail(s.origin(r), pass.Account)) {
+		pass.Succeed(r.Context()) // a refund that fails is reported to the observer
+	} else {
+		pass.Shed(r.Context()) // no mail leaves: the owner's mails are not spent
 	}
 	s.done(w, r, http.StatusAccepted, checkMail, "/password-reset", noticeReset)
 	return nil
+}
+
+// resetLink: GET /password-reset/confirm?token=…, the link of a mail. Whatever
+// becomes of the token, the page is the same, and the token stays good: scanners
+// open the links in mails, too.
+func (s *Service) resetLink(w http.ResponseWriter, r *http.Request) {
+	if token := r.URL.Query().Get("token"); token != "" {
+		s.liftStreak(r, token)
+	}
+	s.page(pages.ResetConfirm)(w, r)
+}
+
+// liftStreak opens an account that too many failures in a row have locked, for
+// somebody who opens a link from its mailbox. Only the streak goes, which login
+// and reauth share; their windows stay. Anybody can have a link mailed, and where
+// a scanner opens it, the streak never gets as far as the lock: what is left to a
+// guesser must be bounded without it, and is, by login's 30 failures a day. Only
+// resetConfirm lifts those, since no scanner chooses a password.
+//
+// A token that is wrong, or refused for what its address has tried before, lifts
+// nothing.
+func (s *Service) liftStreak(r *http.Request, token string) {
+	var email string
+	ok, err := s.guard.Do(r.Context(), guard.Attempt{Action: actResetConfirm, IP: clientIP(r)},
+		func(ctx context.Context, _ *guard.Pass) (ok bool, err error) {
+			email, err = s.accounts.TokenEmail(ctx, accounts.ForReset, token)
+			return fits(err)
+		})
+	if err != nil {
+		s.logFault(r, "reset link not looked up", err)
+	}
+	if !ok || len(s.streaks) == 0 {
+		return
+	}
+	if err := s.guard.Unlock(context.WithoutCancel(r.Context()), email, s.streaks...); err != nil {
+		// The link may be opened once more, or a reset completed.
+		s.cfg.Log.ErrorContext(r.Context(), "streak not lifted by a reset link", "err", err)
+	}
 }
 
 // resetConfirm: POST /password-reset/confirm {token, password}. It ends all
@@ -35,7 +75,9 @@ func (s *Service) resetConfirm(w http.ResponseWriter, r *http.Request, in fields
 		if err != nil {
 			return err
 		}
-		if err := s.guard.Unlock(context.WithoutCancel(ctx), a.Email, actLogin, actReauth); err != nil {
+		// The mails' limit goes, too: the reset has used up all links, and a
+		// limit that is reached must mean that one lies in the mailbox.
+		if err := s.guard.Unlock(context.WithoutCancel(ctx), a.Email, actLogin, actReauth, actReset); err != nil {
 			// The password is set all the same, and the limits age.
 			s.cfg.Log.ErrorContext(ctx, "limits of a reset account not lifted", "err", err)
 		}

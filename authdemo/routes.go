@@ -9,6 +9,7 @@ import (
 
 	"authguard/authdemo/pages"
 	"authguard/guard"
+	"authguard/limiter"
 )
 
 // The actions that the service guards. Each needs a policy.
@@ -20,10 +21,11 @@ const (
 	actSignup       = "signup"
 	actConfirm      = "signup_confirm"
 	actAPI          = "api"
+	actAPIPro       = "api_pro"
 	actNoKey        = "api_unauthenticated"
 )
 
-var actions = []string{actLogin, actReauth, actReset, actResetConfirm, actSignup, actConfirm, actAPI, actNoKey}
+var actions = []string{actLogin, actReauth, actReset, actResetConfirm, actSignup, actConfirm, actAPI, actAPIPro, actNoKey}
 
 // checkActions reports an action without a policy at start, rather than with
 // the first request for it.
@@ -40,6 +42,21 @@ func checkActions(policies []guard.Policy) error {
 	return nil
 }
 
+// streaks are the rules of the password's actions that count failures in a row.
+func streaks(policies []guard.Policy) (names []string) {
+	for _, p := range policies {
+		if p.Action != actLogin && p.Action != actReauth {
+			continue
+		}
+		for _, r := range p.Rules {
+			if _, ok := r.Limits[0].(limiter.Backoff); ok && r.By == guard.ByAccount {
+				names = append(names, p.Action+"/"+r.Name)
+			}
+		}
+	}
+	return names
+}
+
 func (s *Service) routes() http.Handler {
 	r := chi.NewRouter()
 	r.Use(s.logRequests, s.recoverPanics, s.securityHeaders, middleware.GetHead)
@@ -51,14 +68,15 @@ func (s *Service) routes() http.Handler {
 		r.Use(s.onlyOurHost, s.clientAddress, s.sameOrigin)
 		r.NotFound(s.failing(errNotFound))
 		r.MethodNotAllowed(s.wrongMethod(r))
-		r.Get("/api/quote", s.quote)
+		r.Get("/api/quote", s.withKey(1, quote))
+		r.Get("/api/export", s.withKey(exportCost, export))
 
 		r.Get("/", s.page(pages.Home))
 		r.Get("/login", s.page(pages.Login))
 		r.Get("/register", s.page(pages.Register))
 		r.Get("/register/confirm", s.page(pages.Confirm))
 		r.Get("/password-reset", s.page(pages.Reset))
-		r.Get("/password-reset/confirm", s.page(pages.ResetConfirm))
+		r.Get("/password-reset/confirm", s.resetLink)
 		r.Post("/register", s.form(actSignup, pages.Register, s.register, "email", "password"))
 		r.Post("/register/confirm", s.form(actConfirm, pages.Confirm, s.registerConfirm, "token", "password"))
 		r.Post("/password-reset", s.form(actReset, pages.Reset, s.passwordReset, "email"))

@@ -22,7 +22,8 @@ type Service struct {
 	hasher   *password.Hasher
 	gate     *password.Gate
 	mails    *mailRoom
-	outbox   *Outbox // nil unless mails stay here
+	outbox   *Outbox  // nil unless mails stay here
+	streaks  []string // rules of consecutive failures, as "login/streak"
 	handler  http.Handler
 }
 
@@ -49,6 +50,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	if err := checkActions(cfg.Policies); err != nil {
 		return nil, err
 	}
+	s.streaks = streaks(cfg.Policies)
 	if s.hasher, err = password.NewHasher(cfg.Password); err != nil {
 		return nil, err
 	}

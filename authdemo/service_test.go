@@ -239,7 +239,7 @@ func TestNewNamesWhatIsMissing(t *testing.T) {
 		"want scheme and host": func(c *Config) {
 			c.Development, c.PublicURL, c.Mailer = false, &url.URL{Scheme: "https", Host: "a.example", Path: "/x"}, new(Outbox)
 		},
-		"trusting everybody":      func(c *Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("::/0")} },
+		"trusting so many":        func(c *Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("::/0")} },
 		"invalid prefix":          func(c *Config) { c.TrustedProxies = []netip.Prefix{{}} },
 		"MemoryKiB":               func(c *Config) { c.Password.Passes = 1; c.Password.Threads = 1 },
 		"password: Waiting is -1": func(c *Config) { c.Gate = password.GateConfig{Slots: 1, Waiting: -1} },

@@ -13,20 +13,29 @@ const MaxKeys = 5
 // keyPrefix lets people and secret scanners recognise a leaked key.
 const keyPrefix = "ag_"
 
+// A Tier is what an API key's owner pays for, which decides its limits.
+type Tier string
+
+const (
+	Free Tier = "free" // what a key has that was made before there were tiers
+	Pro  Tier = "pro"
+)
+
 // A Key is an API key as far as it is stored.
 type Key struct {
 	ID    int64
+	Tier  Tier
 	Owner Account
 }
 
 // NewKey makes an API key for the account. It is returned this once and never
-// again. The error is ErrTooManyKeys at MaxKeys.
-func (s *Store) NewKey(ctx context.Context, account int64) (string, error) {
+// again. The error is ErrTooManyKeys at MaxKeys, of all tiers together.
+func (s *Store) NewKey(ctx context.Context, account int64, tier Tier) (string, error) {
 	key := keyPrefix + secret()
 	// One statement counts and inserts, so that parallel requests cannot make more.
-	res, err := s.db.ExecContext(ctx, `INSERT INTO api_keys (hash, account, created)
-		SELECT ?, ?, ? WHERE (SELECT count(*) FROM api_keys WHERE account = ?) < ?`,
-		sum(key), account, s.now().Unix(), account, MaxKeys)
+	res, err := s.db.ExecContext(ctx, `INSERT INTO api_keys (hash, account, tier, created)
+		SELECT ?, ?, ?, ? WHERE (SELECT count(*) FROM api_keys WHERE account = ?) < ?`,
+		sum(key), account, tier, s.now().Unix(), account, MaxKeys)
 	if err != nil {
 		return "", err
 	}
@@ -38,13 +47,13 @@ func (s *Store) NewKey(ctx context.Context, account int64) (string, error) {
 	return key, nil
 }
 
-// ByKey finds whose API key it is, or gives ErrNotFound.
+// ByKey finds whose API key it is, and of which tier, or gives ErrNotFound.
 func (s *Store) ByKey(ctx context.Context, key string) (Key, error) {
 	var k Key
 	a := &k.Owner
-	err := s.db.QueryRowContext(ctx, `SELECT k.id, a.id, a.email, a.password_hash, a.generation
+	err := s.db.QueryRowContext(ctx, `SELECT k.id, k.tier, a.id, a.email, a.password_hash, a.generation
 		FROM api_keys k JOIN accounts a ON a.id = k.account WHERE k.hash = ?`, sum(key)).
-		Scan(&k.ID, &a.ID, &a.Email, &a.PasswordHash, &a.Generation)
+		Scan(&k.ID, &k.Tier, &a.ID, &a.Email, &a.PasswordHash, &a.Generation)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Key{}, ErrNotFound
 	}

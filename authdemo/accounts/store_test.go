@@ -2,6 +2,7 @@ package accounts_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"os"
 	"path/filepath"
@@ -104,6 +105,37 @@ func TestSchemaOfALaterVersionIsRefused(t *testing.T) {
 	require.NoError(t, db.Close())
 	_, err = accounts.Open(t.Context(), path, time.Now)
 	require.ErrorContains(t, err, "version 99")
+}
+
+// Keys of a database that knew no tiers go on, as free ones.
+func TestKeysFromBeforeTiersAreFree(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "demo.db")
+	first, err := os.ReadFile("schema/1.sql")
+	require.NoError(t, err)
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	_, err = db.Exec(string(first) + "PRAGMA user_version = 1")
+	require.NoError(t, err)
+	hash := sha256.Sum256([]byte("ag_old"))
+	_, err = db.Exec(`INSERT INTO accounts (id, email, password_hash, created) VALUES (7, 'a@example.com', 'hash', 0);
+		INSERT INTO api_keys (hash, account, created) VALUES (?, 7, 0)`, hash[:])
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+
+	s := open(t, path, newClock())
+	old, err := s.ByKey(t.Context(), "ag_old")
+	require.NoError(t, err)
+	assert.Equal(t, accounts.Free, old.Tier)
+	assert.Equal(t, "a@example.com", old.Owner.Email)
+	for _, tier := range []accounts.Tier{accounts.Free, accounts.Pro} {
+		key, err := s.NewKey(t.Context(), old.Owner.ID, tier)
+		require.NoError(t, err)
+		k, err := s.ByKey(t.Context(), key)
+		require.NoError(t, err)
+		assert.Equal(t, tier, k.Tier)
+	}
+	_, err = s.NewKey(t.Context(), old.Owner.ID, "gold")
+	require.Error(t, err)
 }
 
 func TestConfirmMakesTheAccountOnce(t *testing.T) {
@@ -213,7 +245,7 @@ func TestAtMostFiveKeysHoweverManyAreAskedAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			if key, err := s.NewKey(context.Background(), a.ID); err == nil {
+			if key, err := s.NewKey(context.Background(), a.ID, accounts.Free); err == nil {
 				keys.Store(key, true)
 			} else {
 				assert.ErrorIs(t, err, accounts.ErrTooManyKeys)
@@ -242,7 +274,7 @@ func TestNoSecretIsStoredAsItIs(t *testing.T) {
 	require.NoError(t, err)
 	a := withAccount(t, s, "a@example.com")
 	tok := token(t, s, accounts.ForReset, a.Email)
-	key, err := s.NewKey(t.Context(), a.ID)
+	key, err := s.NewKey(t.Context(), a.ID, accounts.Pro)
 	require.NoError(t, err)
 	require.NoError(t, s.Close()) // writes the journal into the file
 	raw, err := os.ReadFile(path)

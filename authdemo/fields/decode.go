@@ -14,6 +14,10 @@ import (
 // DecodeJSON reads one JSON object of exactly the named fields, whose values
 // are strings.
 func DecodeJSON(body []byte, names []string) (Values, error) {
+	return decodeJSON(body, collector{names: names})
+}
+
+func decodeJSON(body []byte, c collector) (Values, error) {
 	malformed := bad("the body must be one JSON object")
 	if !utf8.Valid(body) {
 		return nil, bad("the body must be UTF-8")
@@ -22,7 +26,6 @@ func DecodeJSON(body []byte, names []string) (Values, error) {
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return nil, malformed
 	}
-	c := collector{names: names, values: make(Values, len(names))}
 	for dec.More() {
 		key, err := dec.Token()
 		if err != nil {
@@ -51,11 +54,14 @@ func DecodeJSON(body []byte, names []string) (Values, error) {
 
 // DecodeForm reads a form of exactly the named fields.
 func DecodeForm(body []byte, names []string) (Values, error) {
+	return decodeForm(body, collector{names: names})
+}
+
+func decodeForm(body []byte, c collector) (Values, error) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
 		return nil, bad("the body must be a form")
 	}
-	c := collector{names: names, values: make(Values, len(names))}
 	for name, values := range form {
 		for _, v := range values {
 			if err := c.add(name, v); err != nil {
@@ -68,8 +74,9 @@ func DecodeForm(body []byte, names []string) (Values, error) {
 
 // collector takes each wanted field once.
 type collector struct {
-	names  []string
-	values Values
+	names    []string
+	optional bool // any of them may be missing
+	values   Values
 }
 
 func (c *collector) add(name, value string) error {
@@ -84,13 +91,16 @@ func (c *collector) add(name, value string) error {
 	if strings.ContainsRune(value, utf8.RuneError) {
 		return bad("the field " + name + " must be text")
 	}
+	if c.values == nil {
+		c.values = make(Values, len(c.names))
+	}
 	c.values[name] = value
 	return nil
 }
 
 func (c *collector) all() (Values, error) {
 	for _, name := range c.names {
-		if _, given := c.values[name]; !given {
+		if _, given := c.values[name]; !given && !c.optional {
 			return nil, bad("the field " + name + " is missing")
 		}
 	}

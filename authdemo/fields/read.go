@@ -11,8 +11,8 @@ import (
 // MaxBytes is the largest body that is read.
 const MaxBytes = 8 << 10
 
-// Values are the fields of a body by name: every one that was asked for, and
-// no other. A value may be empty.
+// Values are the fields of a body by name: every one that was asked for, unless
+// it was optional, and no other. A value may be empty.
 type Values map[string]string
 
 // An Error says what is wrong with a body. Its text is fit for the client: it
@@ -29,12 +29,22 @@ func bad(detail string) error { return &Error{http.StatusBadRequest, detail} }
 // Read reads r's body, which must consist of the named fields. Values of the
 // query string never count. The error is an *Error, or the connection's.
 func Read(w http.ResponseWriter, r *http.Request, names ...string) (Values, error) {
+	return read(w, r, collector{names: names})
+}
+
+// ReadOptional is Read of fields each of which may be missing, and with all of
+// them the body. What is missing is not in the Values.
+func ReadOptional(w http.ResponseWriter, r *http.Request, names ...string) (Values, error) {
+	return read(w, r, collector{names: names, optional: true})
+}
+
+func read(w http.ResponseWriter, r *http.Request, c collector) (Values, error) {
 	if enc := strings.Join(r.Header.Values("Content-Encoding"), ", "); enc != "" && !strings.EqualFold(enc, "identity") {
 		return nil, &Error{http.StatusUnsupportedMediaType, "the body must not be compressed or otherwise encoded"}
 	}
-	decode, err := decoder(r.Header.Values("Content-Type"))
-	if err != nil {
-		return nil, err
+	decode, refused := decoder(r.Header.Values("Content-Type"))
+	if refused != nil && !c.optional {
+		return nil, refused
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBytes))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
@@ -43,11 +53,17 @@ func Read(w http.ResponseWriter, r *http.Request, names ...string) (Values, erro
 	if err != nil {
 		return nil, err
 	}
-	return decode(body, names)
+	if len(body) == 0 && c.optional {
+		return Values{}, nil // without a body, there is no type of it
+	}
+	if refused != nil {
+		return nil, refused
+	}
+	return decode(body, c)
 }
 
 // decoder picks how to read a body by its media type.
-func decoder(contentType []string) (func([]byte, []string) (Values, error), error) {
+func decoder(contentType []string) (func([]byte, collector) (Values, error), error) {
 	refused := &Error{http.StatusUnsupportedMediaType,
 		"the content type must be application/json or application/x-www-form-urlencoded, in UTF-8"}
 	if len(contentType) != 1 {
@@ -62,9 +78,9 @@ func decoder(contentType []string) (func([]byte, []string) (Values, error), erro
 	}
 	switch media {
 	case "application/json":
-		return DecodeJSON, nil
+		return decodeJSON, nil
 	case "application/x-www-form-urlencoded":
-		return DecodeForm, nil
+		return decodeForm, nil
 	}
 	return nil, refused
 }

@@ -103,6 +103,9 @@ Lift that by a reset link, found in the outbox:
 Make an API key, logged in, and use it:
   curl -b jar -X POST %[1]s/api/keys
   curl -i -H 'Authorization: Bearer KEY' %[1]s/api/quote
+An export costs 20 calls, which only a key of the paid tier can have:
+  curl -b jar %[1]s/api/keys --json '{"tier":"pro"}'
+  curl -i -H 'Authorization: Bearer KEY' %[1]s/api/export
 
 The limits in force:
 

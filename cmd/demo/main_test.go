@@ -76,7 +76,7 @@ func TestRunRefuses(t *testing.T) {
 	for want, args := range map[string][]string{
 		"needs a mail transport": {"-addr", "0.0.0.0:0"},
 		"this version lacks":     {"-addr", "127.0.0.1:0", "-public-url", "https://login.example.com"},
-		"trusts everybody":       {"-trusted-proxies", "10.0.0.0/8,::/0"},
+		"trusts half the world":  {"-trusted-proxies", "10.0.0.0/8,::/0"},
 		"is no address":          {"-trusted-proxies", "proxy.example.com"},
 		"want json or text":      {"-log", "xml"},
 		"unexpected argument":    {"serve"},

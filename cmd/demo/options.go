@@ -85,8 +85,8 @@ func (o *options) setProxies(list string) error {
 		if err != nil {
 			return fmt.Errorf("%q is no address and no prefix such as 10.0.0.0/8", item)
 		}
-		if p.Bits() == 0 {
-			return fmt.Errorf("%v trusts everybody, who could then choose their own address", p)
+		if p.Bits() < 8 {
+			return fmt.Errorf("%v trusts half the world, who could then choose their own address", p)
 		}
 		o.trustedProxies = append(o.trustedProxies, p.Masked())
 	}

@@ -1,0 +1,1 @@
+ALTER TABLE api_keys ADD COLUMN tier TEXT NOT NULL DEFAULT 'free' CHECK (tier IN ('free', 'pro'));

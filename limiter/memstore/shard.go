@@ -19,17 +19,17 @@ type hash struct {
 // is its hash's place in the range of the table, so the table grows to any
 // size, and slots stand nearly in the order of their hashes.
 type shard struct {
-	mu      sync.Mutex
-	slots   []slot
+	mu      sync.Mutex // and what every call needs, side by side
 	used    int
-	marks   [anywhere][denying + 1]int // slots by place and mark
-	hand    int                        // where the sweep is
+	hand    int // where the sweep is
+	slots   []slot
+	scratch []byte
 	blocks  blocks
 	large   large
-	budget  int // bytes
+	marks   [anywhere][denying + 1]int32 // slots by place and mark
+	budget  int                          // bytes
 	evicted uint64
 	full    uint64
-	scratch []byte
 	_       [64]byte // the next shard's lock is on another cache line
 }
 
@@ -108,9 +108,11 @@ func (s *shard) write(i int, state []byte, c *limiter.Charge, now int64) {
 	// Never sooner than another limit's numbers asked for: in a rolling deploy
 	// two sets of them share a key.
 	slot.expires = max(slot.expires, seconds(now, c.Decision.ResetAfter))
-	s.marks[slot.place][slot.mark]--
-	slot.mark = markOf(c.Decision)
-	s.marks[slot.place][slot.mark]++
+	if mark := markOf(c.Decision); mark != slot.mark {
+		s.marks[slot.place][slot.mark]--
+		slot.mark = mark
+		s.marks[slot.place][slot.mark]++
+	}
 	if slot.mark == denying {
 		slot.denies = seconds(now, s.untilNext(i, c, now))
 	}

@@ -132,25 +132,26 @@ func (s *Store) Refund(ctx context.Context, charges []limiter.Charge) error {
 		return err
 	}
 	var failed error
+	now := s.now()
 	for i := range charges {
 		c := &charges[i]
 		if !c.Taken {
 			continue
 		}
 		c.Taken = false // whatever comes of it: a refund is made once
-		if err := s.refundOne(c); err != nil && failed == nil {
+		if err := s.refundOne(c, now); err != nil && failed == nil {
 			failed = &limiter.ChargeError{Index: i, Err: err}
 		}
 	}
 	return failed
 }
 
-func (s *Store) refundOne(c *limiter.Charge) error {
+func (s *Store) refundOne(c *limiter.Charge, now int64) error {
 	h, n := s.hash(c.Key)
 	sh := &s.shards[n]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return sh.refund(h, c, s.now())
+	return sh.refund(h, c, now)
 }
 
 func check(ctx context.Context, charges []limiter.Charge) error {

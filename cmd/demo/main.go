@@ -13,7 +13,6 @@ import (
 
 	"authguard/authdemo"
 	"authguard/guard"
-	"authguard/limiter/memstore"
 	"authguard/policies"
 )
 
@@ -61,9 +60,14 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err != nil {
 		return err
 	}
+	store, closeStore, err := openStore(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer closeStore()
 	svc, err := authdemo.New(ctx, authdemo.Config{
 		DB:             o.db,
-		Store:          memstore.New(memstore.Config{}),
+		Store:          store,
 		Secret:         secret,
 		Policies:       limits,
 		PublicURL:      o.publicURL,

@@ -17,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"authguard/internal/testserver"
 )
 
 func noEnv(string) string { return "" }
@@ -66,6 +68,24 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// Two processes with one Redis are one: five guesses in all.
+func TestProcessesShareLimits(t *testing.T) {
+	dir := t.TempDir()
+	shared := []string{"-redis", "redis://" + testserver.Redis(t), "-secret-file", filepath.Join(dir, "secret")}
+	services := []started{start(t, dir, shared...), start(t, dir, shared...)}
+	var got []int
+	for i := range 6 {
+		resp, err := http.Post(services[i%2].url+"/login", "application/json", strings.NewReader(`{"email":"demo@example.com","password":"wrong"}`))
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		got = append(got, resp.StatusCode)
+	}
+	require.Equal(t, []int{401, 401, 401, 401, 401, 429}, got)
+	for _, s := range services {
+		require.NoError(t, s.stop())
+	}
+}
+
 func TestRunRefuses(t *testing.T) {
 	dir := t.TempDir()
 	bad := filepath.Join(dir, "bad.yaml")
@@ -74,15 +94,17 @@ func TestRunRefuses(t *testing.T) {
 	require.NoError(t, os.WriteFile(short, []byte("secret\n"), 0o600))
 	db := filepath.Join(dir, "demo.db")
 	for want, args := range map[string][]string{
-		"needs a mail transport": {"-addr", "0.0.0.0:0"},
-		"this version lacks":     {"-addr", "127.0.0.1:0", "-public-url", "https://login.example.com"},
-		"trusts half the world":  {"-trusted-proxies", "10.0.0.0/8,::/0"},
-		"is no address":          {"-trusted-proxies", "proxy.example.com"},
-		"want json or text":      {"-log", "xml"},
-		"unexpected argument":    {"serve"},
-		"bad.yaml:1":             {"-policies", bad},
-		"want at least 32":       {"-addr", "127.0.0.1:0", "-secret-file", short},
-		"-redis":                 {"-redis", "redis://127.0.0.1"},
+		"needs a mail transport":    {"-addr", "0.0.0.0:0"},
+		"this version lacks":        {"-addr", "127.0.0.1:0", "-public-url", "https://login.example.com"},
+		"trusts half the world":     {"-trusted-proxies", "10.0.0.0/8,::/0"},
+		"is no address":             {"-trusted-proxies", "proxy.example.com"},
+		"want json or text":         {"-log", "xml"},
+		"unexpected argument":       {"serve"},
+		"bad.yaml:1":                {"-policies", bad},
+		"want at least 32":          {"-addr", "127.0.0.1:0", "-secret-file", short},
+		"-redis needs -secret-file": {"-redis", "redis://127.0.0.1"},
+		"scheme is \"http\"":        {"-addr", "127.0.0.1:0", "-redis", "http://127.0.0.1", "-secret-file", filepath.Join(t.TempDir(), "secret")},
+		"does not answer":           {"-addr", "127.0.0.1:0", "-redis", "redis://127.0.0.1:1", "-secret-file", filepath.Join(t.TempDir(), "secret")},
 	} {
 		err := run(t.Context(), append([]string{"-db", db}, args...), noEnv, io.Discard, io.Discard)
 		assert.ErrorContains(t, err, want)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ type options struct {
 	db             string
 	policies       string
 	secretFile     string
+	redis          string // URL; "" keeps the limits in memory
 	trustedProxies []netip.Prefix
 	publicURL      *url.URL // nil if not given
 	log            *slog.Logger
@@ -31,6 +33,7 @@ func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (
 	fs.StringVar(&o.db, "db", "", "`path` of the SQLite database (default in the user's cache folder)")
 	fs.StringVar(&o.policies, "policies", "", "YAML `file` of limits; it replaces the presets of the actions that it names")
 	fs.StringVar(&o.secretFile, "secret-file", "", "`file` of the secret that keys names in the limit store; made when absent (default beside the database)")
+	fs.StringVar(&o.redis, "redis", "", "`URL` of a Redis that keeps the limits for several processes (redis://, rediss://, redis+sentinel://); needs -secret-file")
 	fs.Func("trusted-proxies", "comma-separated `prefixes` of the proxies whose X-Forwarded-For is believed", o.setProxies)
 	fs.Func("public-url", "`URL` at which browsers reach the service: decides links, cookies and the allowed Host", o.setPublicURL)
 	fs.Func("log", "log as `format` json or text (default text)", func(format string) error { return o.setLog(format, stderr) })
@@ -64,6 +67,9 @@ func (o *options) complete() error {
 			return fmt.Errorf("no place for the database, name one with -db: %w", err)
 		}
 		o.db = filepath.Join(cache, "authguard", "demo.db")
+	}
+	if o.secretFile == "" && o.redis != "" {
+		return errors.New("-redis needs -secret-file: processes that share limits must share the secret that keys them")
 	}
 	if o.secretFile == "" {
 		o.secretFile = strings.TrimSuffix(o.db, filepath.Ext(o.db)) + ".secret"

@@ -45,7 +45,7 @@ func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 	}
 	var buf [8]subjectHash
 	subjects := g.hash.subjects(buf[:0], p.kinds, &a, who)
-	pass := &Pass{Account: who.account, guard: g, policy: p, limits: p.limitsFor(who), checked: g.now()}
+	pass := &Pass{Account: who.account, guard: g, store: g.store, policy: p, limits: p.limitsFor(who), checked: g.now()}
 	pass.charges, err = p.charges(pass.limits, subjects, cmp.Or(a.Cost, 1))
 	if err != nil {
 		return nil, err
@@ -54,11 +54,14 @@ func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 		g.observe(ctx, Event{Kind: Unaddressed, Action: p.action})
 	}
 	ok, err := g.store.Take(ctx, pass.charges)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, limiter.ErrCostTooHigh) {
+		ok, err = g.decideWithout(ctx, pass, err)
+	}
 	switch {
-	case errors.Is(err, limiter.ErrCostTooHigh):
-		return nil, err
+	case err != nil && ctx.Err() != nil: // a client that has gone is no fault of the store
+		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, g.unavailable(ctx, p.action, err)
+		return nil, err
 	case !ok:
 		g.observeDenials(ctx, pass, 0)
 		return nil, newDenied(pass)

@@ -14,7 +14,7 @@ type policy struct {
 	limits    []ruleLimit   // of all rules, in order
 	anonymous []ruleLimit   // those of an attempt without an account
 
-	countsAccounts, countsAddresses bool
+	countsAccounts, countsAddresses, countsLocally bool
 }
 
 // ruleLimit is one limit of one rule.
@@ -23,12 +23,13 @@ type ruleLimit struct {
 	kind     int // index into kinds
 	members  int // index into kinds of what is counted, or -1
 	limit    limiter.Limit
+	local    limiter.Limit // this process's share, if the rule counts locally while the store fails
 	tag      string
 	advisory int
 }
 
-// compile lays out the limits of a valid p.
-func compile(p Policy, hash *hasher) *policy {
+// compile lays out the limits of a valid p for one of so many instances.
+func compile(p Policy, hash *hasher, instances int64) *policy {
 	c := &policy{action: p.Action, rules: slices.Clone(p.Rules)}
 	advisory := 0
 	for i, r := range p.Rules {
@@ -52,6 +53,10 @@ func compile(p Policy, hash *hasher) *policy {
 				rule: i, kind: k, members: members, limit: l,
 				tag:      hash.tag(scope, name, n, l.Law()),
 				advisory: group,
+			}
+			if r.OnOutage == OutageLocal {
+				limit.local = l.(limiter.Sharer).Share(instances)
+				c.countsLocally = true
 			}
 			c.limits = append(c.limits, limit)
 			if !kind.ofAccount() {

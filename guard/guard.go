@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"authguard/limiter"
+	"authguard/limiter/memstore"
 )
 
 // A Guard applies policies to attempts. It is safe for any number of
 // goroutines and never changes after [New]. Its zero value refuses everything.
 type Guard struct {
 	store    limiter.Store
+	local    limiter.Store // for rules that count locally while store fails; nil if there are none
 	hash     *hasher
 	policies map[string]*policy
 	resolve  func(context.Context, string) (string, error)
@@ -44,11 +46,15 @@ type Config struct {
 	// or e-mail addresses, and folded; see [Canonical].
 	Opaque bool
 
+	// Instances is how many processes share the store. While it fails, each
+	// admits its share of the limits of rules with OutageLocal. 0 means 1.
+	Instances int
+
 	// Observer, if not nil, is told of every decision.
 	Observer Observer
 
-	// Now is the clock by which the time to settle a pass is measured;
-	// time.Now if nil.
+	// Now is the clock by which the time to settle a pass is measured, and by
+	// which rules count locally; time.Now if nil.
 	Now func() time.Time
 }
 
@@ -61,6 +67,9 @@ func New(c Config) (*Guard, error) {
 	}
 	if len(c.Secret) < minSecret {
 		return nil, fmt.Errorf("guard: Config.Secret is %d bytes, want at least %d", len(c.Secret), minSecret)
+	}
+	if c.Instances < 0 {
+		return nil, fmt.Errorf("guard: Config.Instances is %d, want at least 0", c.Instances)
 	}
 	if len(c.Policies) == 0 {
 		return nil, errors.New("guard: Config.Policies is empty")
@@ -88,7 +97,11 @@ func New(c Config) (*Guard, error) {
 		if g.policies[p.Action] != nil {
 			return nil, fmt.Errorf("guard: two policies for action %q", p.Action)
 		}
-		g.policies[p.Action] = compile(p, hash)
+		compiled := compile(p, hash, int64(max(1, c.Instances)))
+		g.policies[p.Action] = compiled
+		if compiled.countsLocally && g.local == nil {
+			g.local = memstore.New(memstore.Config{Now: c.Now})
+		}
 	}
 	if err := checkShared(c.Policies); err != nil {
 		return nil, err

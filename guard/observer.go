@@ -38,12 +38,13 @@ const (
 	Unlocked                         // an account's counters were cleared
 	Unaddressed                      // an attempt came without a client address
 	Broken                           // the store or the resolver failed: Err says how
+	Degraded                         // an attempt is decided without the store, by its rules' OnOutage
 )
 
 var eventNames = [...]string{
 	Admitted: "admitted", Refused: "refused", Silenced: "silenced", Observed: "observed",
 	Succeeded: "succeeded", Failed: "failed", Cancelled: "cancelled", Abandoned: "abandoned",
-	Unlocked: "unlocked", Unaddressed: "unaddressed", Broken: "broken",
+	Unlocked: "unlocked", Unaddressed: "unaddressed", Broken: "broken", Degraded: "degraded",
 }
 
 func (k EventKind) String() string {

@@ -26,6 +26,7 @@ type Pass struct {
 	Account string
 
 	guard    *Guard
+	store    limiter.Store // that holds the charges
 	policy   *policy
 	limits   []ruleLimit      // what charges are for, one each
 	charges  []limiter.Charge // the receipts
@@ -107,7 +108,7 @@ func (p *Pass) settle(ctx context.Context, how EventKind, refund func(int) int64
 	if ctx.Done() != nil { // the client may be gone, but what it is owed is not
 		ctx = context.WithoutCancel(ctx)
 	}
-	if err := g.store.Refund(ctx, p.charges); err != nil {
+	if err := p.store.Refund(ctx, p.charges); err != nil {
 		g.observe(ctx, Event{Kind: Broken, Action: p.policy.action, Err: err})
 		return fmt.Errorf("guard: refund: %w", err)
 	}

@@ -44,6 +44,9 @@ type Rule struct {
 
 	// Effect says what happens when the rule denies.
 	Effect Effect
+
+	// OnOutage says what happens while the store cannot answer.
+	OnOutage Outage
 }
 
 // Counts is what a rule counts.
@@ -141,6 +144,9 @@ func (r Rule) Validate() error {
 	if r.Effect > Observe {
 		return fmt.Errorf("rule %s: Effect is %v, want deny, silent or observe", r.Name, r.Effect)
 	}
+	if r.OnOutage > OutageAllow {
+		return fmt.Errorf("rule %s: OnOutage is %v, want deny, local or allow", r.Name, r.OnOutage)
+	}
 	if r.Shared != "" {
 		if err := checkName(r.Shared); err != nil {
 			return fmt.Errorf("rule %s: Shared %w", r.Name, err)
@@ -164,6 +170,9 @@ func (r Rule) Validate() error {
 func (r Rule) suits(l limiter.Limit) error {
 	if _, exact := l.(limiter.ExactRefunder); r.Counts == Failures && !exact {
 		return fmt.Errorf("counts failures, which a %s cannot: its refund is not exact; use a window", l.Law())
+	}
+	if _, shares := l.(limiter.Sharer); r.OnOutage == OutageLocal && !shares {
+		return fmt.Errorf("counts locally in an outage, which a %s cannot: it has no share (limiter.Sharer)", l.Law())
 	}
 	switch l.(type) {
 	case limiter.Backoff:

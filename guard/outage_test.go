@@ -78,7 +78,8 @@ func TestOutageDeny(t *testing.T) {
 }
 
 func TestOutageAllow(t *testing.T) {
-	b, store := newFlakyBench(t, 1, withOutage(accountRule(), guard.OutageAllow))
+	quota := guard.Rule{Name: "quota", By: guard.ByIP, Limits: window(5, time.Minute), OnOutage: guard.OutageAllow}
+	b, store := newFlakyBench(t, 1, quota)
 	store.down.Store(true)
 	for range 20 {
 		require.NoError(t, b.requireAdmitted(t, by("bob", here)).Succeed(ctx))
@@ -86,6 +87,11 @@ func TestOutageAllow(t *testing.T) {
 	require.Equal(t, 20, b.events.count(guard.Degraded))
 	store.down.Store(false)
 	require.Equal(t, 5, b.attempts(t, 10, by("bob", here)))
+
+	secretive := withOutage(accountRule(), guard.OutageAllow)
+	require.EqualError(t, login(secretive).Validate(), "guard: policy login: rule account counts failures, so it guards a secret, which no outage may open: OnOutage is allow, want deny or local")
+	secretive.OnOutage = 7
+	require.EqualError(t, login(secretive).Validate(), "guard: policy login: rule account: OnOutage is Outage(7), want deny, local or allow")
 }
 
 // ST-07: each instance admits its share, and recovery returns to the shared counts.
@@ -134,7 +140,7 @@ func TestSettlingAcrossAnOutage(t *testing.T) {
 // ST-01: a denial never reaches the fallback, nor does a mistake or a client
 // that has gone.
 func TestOnlyAFaultReachesTheFallback(t *testing.T) {
-	b, store := newFlakyBench(t, 1, withOutage(accountRule(), guard.OutageAllow))
+	b, store := newFlakyBench(t, 1, withOutage(accountRule(), guard.OutageLocal))
 	require.Equal(t, 5, b.attempts(t, 20, by("bob", here)))
 	a := by("bob", here)
 	a.Cost = 6

@@ -147,6 +147,9 @@ func (r Rule) Validate() error {
 	if r.OnOutage > OutageAllow {
 		return fmt.Errorf("rule %s: OnOutage is %v, want deny, local or allow", r.Name, r.OnOutage)
 	}
+	if r.OnOutage == OutageAllow && r.Counts == Failures {
+		return fmt.Errorf("rule %s counts failures, so it guards a secret, which no outage may open: OnOutage is allow, want deny or local", r.Name)
+	}
 	if r.Shared != "" {
 		if err := checkName(r.Shared); err != nil {
 			return fmt.Errorf("rule %s: Shared %w", r.Name, err)

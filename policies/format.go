@@ -27,11 +27,20 @@ func Format(ps []guard.Policy) string {
 			for i, l := range r.Limits {
 				limits[i] = fmt.Sprint(l)
 			}
-			fmt.Fprintf(w, "%s/%s\t%s\tby %s\t%s\t%s\n", p.Action, r.Name, strings.Join(limits, " and "), subject(r), r.Counts, r.Effect)
+			fmt.Fprintf(w, "%s/%s\t%s\tby %s\t%s\t%s\n", p.Action, r.Name, strings.Join(limits, " and "), subject(r), r.Counts, effect(r))
 		}
 	}
 	w.Flush() // cannot fail: a Builder does not
 	return b.String()
+}
+
+// effect is what r does, and what it does while the store is down where that is
+// not to refuse.
+func effect(r guard.Rule) string {
+	if r.OnOutage == guard.OutageDeny {
+		return r.Effect.String()
+	}
+	return r.Effect.String() + ", in an outage " + r.OnOutage.String()
 }
 
 // subject is whom r counts, and by what state.

@@ -17,7 +17,7 @@ import (
 func TestParseReadsEveryLawAndKey(t *testing.T) {
 	got, err := policies.Parse("p.yaml", []byte(`
 login:
-  account: {by: account, limit: [5 per 15m, 30 per 1d], counts: failures}
+  account: {by: account, limit: [5 per 15m, 30 per 1d], counts: failures, on_outage: local}
   network: {by: ip/48, counter: 400 per 1h30m, effect: observe}
 api:
   mixed:
@@ -32,7 +32,7 @@ api:
 	require.NoError(t, err)
 	require.Equal(t, []guard.Policy{
 		{Action: "login", Rules: []guard.Rule{
-			{Name: "account", By: guard.ByAccount, Counts: guard.Failures, Limits: []limiter.Limit{
+			{Name: "account", By: guard.ByAccount, Counts: guard.Failures, OnOutage: guard.OutageLocal, Limits: []limiter.Limit{
 				limiter.SlidingWindow{Limit: 5, Window: 15 * time.Minute},
 				limiter.SlidingWindow{Limit: 30, Window: 24 * time.Hour},
 			}},

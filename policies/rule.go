@@ -15,7 +15,7 @@ const wantBy = "account, ip, ip/BITS with 32 to 128 bits, ip+account, api_key, t
 var (
 	// lawKeys are the keys that give a rule a limit.
 	lawKeys  = []string{"limit", "counter", "fixed", "bucket", "queue", "backoff"}
-	ruleKeys = slices.Concat([]string{"by"}, lawKeys, []string{"distinct", "refill", "leak", "shared", "counts", "effect"})
+	ruleKeys = slices.Concat([]string{"by"}, lawKeys, []string{"distinct", "refill", "leak", "shared", "counts", "effect", "on_outage"})
 	wantKeys = strings.Join(ruleKeys[:len(ruleKeys)-1], ", ") + " or " + ruleKeys[len(ruleKeys)-1]
 	subjects = []string{"account", "ip", "ip+account", "api_key", "tenant", "global"}
 )
@@ -145,6 +145,8 @@ func (rr *ruleReader) key(key, n *yaml.Node) {
 		rule.Counts = oneOf(rr.reader, n, rr.where, "counts", guard.Attempts, guard.Failures)
 	case "effect":
 		rule.Effect = oneOf(rr.reader, n, rr.where, "effect", guard.Deny, guard.Silent, guard.Observe)
+	case "on_outage":
+		rule.OnOutage = oneOf(rr.reader, n, rr.where, "on_outage", guard.OutageDeny, guard.OutageLocal, guard.OutageAllow)
 	default:
 		delete(rr.seen, key.Value)
 		rr.unknown(key, rr.where, ruleKeys, wantKeys)

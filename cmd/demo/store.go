@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"authguard/limiter"
+	"authguard/limiter/breaker"
 	"authguard/limiter/memstore"
 	"authguard/limiter/redisstore"
 )
@@ -38,5 +39,10 @@ func openStore(ctx context.Context, o *options) (store limiter.Store, close func
 	for _, w := range warnings {
 		o.log.Warn("the limits' server: " + w)
 	}
-	return shared, client.Close, nil
+	guarded, err := breaker.New(breaker.Config{Store: shared})
+	if err != nil {
+		client.Close()
+		return nil, nil, err
+	}
+	return guarded, client.Close, nil
 }

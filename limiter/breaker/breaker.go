@@ -1,0 +1,145 @@
+package breaker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+
+	"authguard/limiter"
+)
+
+// Config of a Store.
+type Config struct {
+	// Store is what may be down.
+	Store limiter.Store
+
+	// Faults in a row open the breaker; 0 means 5. A key's own error, a mistake
+	// of the caller and a caller that has gone are no faults of the store.
+	Faults int
+
+	// Pause is how long it stays open before one call tries again; 0 means 1 s.
+	Pause time.Duration
+
+	// InFlight bounds the calls under way; 0 means 256.
+	InFlight int
+}
+
+// Errors of calls that did not reach the store.
+var (
+	// ErrOpen reports that the store was down a moment ago.
+	ErrOpen = errors.New("breaker: the store is down")
+
+	// ErrBusy reports that too many calls are under way.
+	ErrBusy = errors.New("breaker: too many calls of the store are under way")
+)
+
+// Store implements [limiter.Store] by another one. Make it with [New].
+type Store struct {
+	store  limiter.Store
+	cb     *gobreaker.CircuitBreaker[bool]
+	places chan struct{}
+}
+
+var _ limiter.Store = (*Store)(nil)
+
+// New checks c and makes a Store.
+func New(c Config) (*Store, error) {
+	switch {
+	case c.Store == nil:
+		return nil, errors.New("breaker: Config.Store is nil")
+	case c.Faults < 0:
+		return nil, fmt.Errorf("breaker: Config.Faults is %d, want at least 0", c.Faults)
+	case c.Pause < 0:
+		return nil, fmt.Errorf("breaker: Config.Pause is %v, want at least 0", c.Pause)
+	case c.InFlight < 0:
+		return nil, fmt.Errorf("breaker: Config.InFlight is %d, want at least 0", c.InFlight)
+	}
+	if c.Faults == 0 {
+		c.Faults = 5
+	}
+	if c.Pause == 0 {
+		c.Pause = time.Second
+	}
+	if c.InFlight == 0 {
+		c.InFlight = 256
+	}
+	return &Store{
+		store:  c.Store,
+		places: make(chan struct{}, c.InFlight),
+		cb: gobreaker.NewCircuitBreaker[bool](gobreaker.Settings{
+			Timeout:     c.Pause,
+			ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= uint32(c.Faults) },
+			IsExcluded:  func(err error) bool { return errors.As(err, new(notItsFault)) },
+		}),
+	}, nil
+}
+
+// notItsFault wraps an error that says nothing of the store's health.
+type notItsFault struct{ error }
+
+func (e notItsFault) Unwrap() error { return e.error }
+
+// call makes one call of the store, if it may be made.
+func (s *Store) call(ctx context.Context, f func() (bool, error)) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	select {
+	case s.places <- struct{}{}:
+		defer func() { <-s.places }()
+	default:
+		return false, ErrBusy
+	}
+	ok, err := s.cb.Execute(func() (bool, error) {
+		ok, err := f()
+		if err != nil && (ctx.Err() != nil || errors.As(err, new(*limiter.ChargeError)) || errors.Is(err, limiter.ErrCostTooHigh)) {
+			err = notItsFault{err}
+		}
+		return ok, err
+	})
+	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
+		return false, ErrOpen
+	}
+	if wrapped := (notItsFault{}); errors.As(err, &wrapped) {
+		err = wrapped.error
+	}
+	return ok, err
+}
+
+// Take implements [limiter.Store].
+func (s *Store) Take(ctx context.Context, charges []limiter.Charge) (bool, error) {
+	for i := range charges {
+		charges[i].Taken = false
+	}
+	if err := limiter.CheckBatch(charges); err != nil {
+		return false, err
+	}
+	return s.call(ctx, func() (bool, error) { return s.store.Take(ctx, charges) })
+}
+
+// Peek implements [limiter.Store].
+func (s *Store) Peek(ctx context.Context, charges []limiter.Charge) error {
+	if err := limiter.CheckBatch(charges); err != nil {
+		return err
+	}
+	_, err := s.call(ctx, func() (bool, error) { return true, s.store.Peek(ctx, charges) })
+	return err
+}
+
+// Refund implements [limiter.Store]. What cannot be refunded now stays charged.
+func (s *Store) Refund(ctx context.Context, charges []limiter.Charge) error {
+	_, err := s.call(ctx, func() (bool, error) { return true, s.store.Refund(ctx, charges) })
+	for i := range charges {
+		charges[i].Taken = false // a refund is made once, also one that did not get through
+	}
+	return err
+}
+
+// Forget implements [limiter.Store].
+func (s *Store) Forget(ctx context.Context, keys []string) error {
+	_, err := s.call(ctx, func() (bool, error) { return true, s.store.Forget(ctx, keys) })
+	return err
+}

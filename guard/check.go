@@ -18,7 +18,8 @@ var (
 	ErrNoPolicy = errors.New("guard: no policy for this action")
 
 	// ErrMissing reports an attempt that lacks what a rule counts by, such as
-	// an API key where the policy counts by it: a mistake in the program.
+	// an API key where the policy counts by it: a mistake in the program. An
+	// account that is left out is no mistake, unless all rules count by it.
 	ErrMissing = errors.New("guard: the attempt lacks what a rule counts by")
 
 	// ErrUnavailable reports that the store or the resolver failed, so that

@@ -22,6 +22,9 @@
 // client that hangs up, a crash of this process) leaves the charge standing.
 //
 // A guard never allows by default: its zero value, an action without a policy,
-// an attempt without the identity that a rule needs and a store that does not
-// answer are all errors.
+// an attempt without the API key, tenant or part that a rule counts by and a
+// store that does not answer are all errors. Two things a stranger can leave out
+// are no errors: without an account the rules by account do not count and
+// [Pass.Account] is "", which no account has, so that the attempt must fail;
+// without an address all attempts are one client.
 package guard

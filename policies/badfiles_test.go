@@ -112,6 +112,8 @@ var badFiles = map[string][]struct{ file, want string }{
 	},
 	"limits that cannot act": {
 		{`a: {r: {by: ip, limit: [30 per 15m, 5 per 24h]}}`, `1:25: a/r: limit "30 per 15m" cannot deny: 5 per 24h0m0s always denies first`},
+		{`a: {r: {by: ip, limit: [5 per 15m, 20 per 1h]}}`, `1:36: a/r: limit "20 per 1h" cannot deny: 5 per 15m0s always denies first`},
+		{`a: {r: {by: ip, limit: [1 per 1m, 61 per 1h]}}`, `1:35: a/r: limit "61 per 1h" cannot deny: 1 per 1m0s always denies first`},
 		{`a: {r: {by: ip, limit: [5 per 15m, 5 per 24h]}}`, `1:25: a/r: limit "5 per 15m" cannot deny: 5 per 24h0m0s always denies first`},
 		{`a: {r: {by: ip, limit: [5 per 15m, 30 per 24h, 6 per 15m]}}`, `1:48: a/r: limit "6 per 15m" cannot deny: 5 per 15m0s always denies first`},
 		{`a: {r: {by: ip, limit: [5 per 15m, 5 per 15m]}}`, `1:36: a/r: limit "5 per 15m" cannot deny: 5 per 15m0s always denies first`},

@@ -19,20 +19,26 @@ func (rr *ruleReader) idle() {
 	}
 }
 
-// denyFirst says that, for certain, a denies whatever b denies: it holds no more, for
-// no less time.
+// denyFirst says that, for certain, a denies whatever b denies.
 func denyFirst(a, b limiter.Limit) bool {
 	n, window, ok := numbers(a)
-	m, shorter, also := numbers(b)
-	if !ok || !also || a.Law() != b.Law() || n > m || window < shorter {
+	m, other, also := numbers(b)
+	if !ok || !also || a.Law() != b.Law() {
 		return false
 	}
+	// Windows of the clock lie within one another only if they divide evenly.
+	even := window%other == 0 || other%window == 0
 	switch a.(type) {
-	case limiter.FixedWindow, limiter.SlidingWindowCounter:
-		// Windows of the clock lie within one another only if they divide evenly.
-		return window%shorter == 0
+	case limiter.SlidingWindowCounter:
+		return n <= m && window >= other && even
+	case limiter.FixedWindow:
+		if !even {
+			return false
+		}
 	}
-	return true
+	// In b's window fit so many of a's, each of which admits n.
+	fit := int64((other + window - 1) / window)
+	return m >= n*fit
 }
 
 // numbers are those of a window law.

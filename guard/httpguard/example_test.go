@@ -2,6 +2,7 @@ package httpguard_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log"
 	"net/http"
@@ -20,9 +21,12 @@ func verify(_ context.Context, account, password string) (bool, error) {
 }
 
 func Example() {
+	secret := make([]byte, 32)
+	rand.Read(secret)
+
 	g, err := guard.New(guard.Config{
 		Store:    memstore.New(memstore.Config{}),
-		Secret:   []byte("32 random bytes, kept like a key"),
+		Secret:   secret, // 32 random bytes, kept like a key, the same in all processes
 		Policies: policies.Default(),
 	})
 	if err != nil {

@@ -243,4 +243,6 @@ func TestBackoffNumbers(t *testing.T) {
 	_, _, err := password.Take(nil, nil, t0, limiter.Ask{Cost: 11})
 	require.ErrorIs(t, err, limiter.ErrCostTooHigh)
 	require.Error(t, limiter.Backoff{}.Validate())
+	_, err = password.Refund(nil, []byte("garbage"), t0, t0, limiter.Ask{Cost: 1})
+	require.ErrorIs(t, err, limiter.ErrState)
 }

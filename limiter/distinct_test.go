@@ -148,6 +148,13 @@ func TestDistinctNumbersMembersAndGarbage(t *testing.T) {
 	require.Error(t, limiter.Distinct{Limit: 1}.Validate())
 	_, _, err := spraying.Take(nil, nil, t0, limiter.Ask{Cost: 1, Member: "alice"})
 	require.EqualError(t, err, "limiter: Ask.Member is 5 bytes, want 8; limiter.Member makes it of a text")
+	_, _, err = limiter.Distinct{}.Take(nil, nil, t0, limiter.Ask{Cost: 1})
+	require.EqualError(t, err, "limiter: Distinct.Limit is 0, want 1 to 1000")
+	_, err = spraying.Refund(nil, []byte("garbage"), t0, t0, limiter.Ask{Cost: 1, Member: limiter.Member("x")})
+	require.ErrorIs(t, err, limiter.ErrState)
+	_, _, err = spraying.Take(nil, nil, -1, limiter.Ask{Cost: 1, Member: limiter.Member("x")})
+	require.ErrorContains(t, err, "the clock says -1")
+	require.Equal(t, "10 different per 1h0m0s", spraying.String())
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 10_000 {
 		b := make([]byte, r.IntN(5)*16)

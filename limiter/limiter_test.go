@@ -146,6 +146,18 @@ func TestWaitAsksAgainWhenItIsDenied(t *testing.T) {
 	})
 }
 
+func TestWaitEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter(t, limiter.TokenBucket{Capacity: 1, Refill: 1, Per: time.Hour})
+		require.NoError(t, l.Wait(ctx, "k"))
+		hurried, cancel := context.WithCancel(ctx)
+		time.AfterFunc(time.Minute, cancel)
+		start := time.Now()
+		require.ErrorIs(t, l.Wait(hurried, "k"), context.Canceled)
+		require.Equal(t, time.Minute, time.Since(start))
+	})
+}
+
 func TestALockIsNotWaitedFor(t *testing.T) {
 	l := newLimiter(t, limiter.Backoff{Free: 1, Base: time.Millisecond, Factor: 1, Max: time.Millisecond, LockAfter: 2, Forget: time.Hour, ForgetBeyond: time.Hour})
 	require.NoError(t, l.Wait(ctx, "k"))

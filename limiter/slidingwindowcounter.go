@@ -139,11 +139,9 @@ func (c counts) wait(room, window, elapsed int64) int64 {
 }
 
 // decayed is the instant of a window from which n units of the window before
-// weigh no more than room: the smallest e with n × (window − e) ≤ room × window.
+// weigh no more than room, if n is more: the smallest e with
+// n × (window − e) ≤ room × window.
 func decayed(n, room, window int64) int64 {
-	if n <= room {
-		return 0
-	}
 	return window - room*window/n
 }
 

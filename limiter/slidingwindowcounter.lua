@@ -22,8 +22,7 @@ local function weigh(n, covered, window)
   return (high - over) / window * 1000 + (sum - rest) / window + (rest > 0 and 1 or 0)
 end
 
-local function decayed(n, room, window)
-  if n <= room then return 0 end
+local function decayed(n, room, window) -- n is more than room
   local rest = window % n
   local part = room * rest
   return window - room * ((window - rest) / n) - (part - part % n) / n

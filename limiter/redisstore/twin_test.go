@@ -68,13 +68,17 @@ return out`
 // all states the same bytes.
 func TestTwinsAgreeWithTheLaws(t *testing.T) {
 	client := newClient(t, testserver.Redis(t))
-	const histories, steps = 60, 400 // × 18 limits: more than 400,000 steps
+	const histories, steps = 250, 400 // of each law: 100,000 steps
+	of := map[string]int{}
+	for _, limit := range twins {
+		of[limit.Law()]++
+	}
 	for _, limit := range twins {
 		t.Run(fmt.Sprintf("%s %v", limit.Law(), limit), func(t *testing.T) {
 			t.Parallel()
 			source, numbers := limit.Twin()
 			script := redis.NewScript(fmt.Sprintf(driver, source))
-			for seed := range uint64(histories) {
+			for seed := range uint64((histories + of[limit.Law()] - 1) / of[limit.Law()]) {
 				h := newHistory(limit, seed)
 				args := []any{len(numbers), string(h.state)}
 				for _, n := range numbers {
@@ -89,7 +93,9 @@ func TestTwinsAgreeWithTheLaws(t *testing.T) {
 				got, err := script.Run(ctx, client, nil, args...).StringSlice()
 				require.NoError(t, err)
 				for i := range want {
-					require.Equal(t, want[i], got[i], "seed %d, step %d: %v", seed, i/2, args[2+len(numbers)+i/2*6:][:6])
+					if want[i] != got[i] {
+						require.Equal(t, want[i], got[i], "seed %d, step %d: %v", seed, i/2, args[2+len(numbers)+i/2*6:][:6])
+					}
 				}
 				require.NotZero(t, h.denied+h.unlimited, "seed %d denied nothing", seed)
 			}

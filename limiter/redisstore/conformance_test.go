@@ -18,7 +18,7 @@ var ctx = context.Background()
 
 func newClient(t testing.TB, addr string) *redis.Client {
 	t.Helper()
-	c := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, PoolSize: 32})
+	c := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, PoolSize: 256})
 	t.Cleanup(func() { c.Close() })
 	return c
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -36,6 +35,7 @@ type Store struct {
 	now     func() time.Time
 	scripts scripts
 	calls   sync.Pool // of *call
+	line    line
 }
 
 var _ limiter.Store = (*Store)(nil)
@@ -103,7 +103,7 @@ func (s *Store) Refund(ctx context.Context, charges []limiter.Charge) error {
 	if len(c.keys) == 0 {
 		return ctx.Err()
 	}
-	reply, err := s.run(ctx, c, "refund")
+	reply, err := s.call(ctx, c, "refund")
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (s *Store) ask(ctx context.Context, mode string, charges []limiter.Charge) 
 			return &limiter.ChargeError{Index: i, Err: err}
 		}
 	}
-	reply, err := s.run(ctx, c, mode)
+	reply, err := s.call(ctx, c, mode)
 	if err != nil {
 		return err
 	}
@@ -166,11 +166,15 @@ type call struct {
 	limits []int64 // of each: Decision.Limit
 	laws   uint64  // the set of them
 	state  []byte  // what a law would store, of no use here
+	lost   bool    // given up while it was under way: its memory may still be read
 }
 
 func (s *Store) begin() *call { return s.calls.Get().(*call) }
 
 func (s *Store) end(c *call) {
+	if c.lost {
+		return
+	}
 	clear(c.keys)
 	*c = call{keys: c.keys[:0], args: c.args[:0], index: c.index[:0], limits: c.limits[:0], state: c.state[:0]}
 	s.calls.Put(c)
@@ -208,46 +212,6 @@ func (c *call) add(s *Store, charge *limiter.Charge, i int, flags byte) error {
 	}
 	c.args[n] = appendCharge(c.args[n][:0], l.law, charge, flags, l.numbers)
 	return nil
-}
-
-// once is a command that the client must not send a second time.
-type once struct{ *redis.Cmd }
-
-func (once) NoRetry() bool { return true }
-
-// run calls the script. Only an answer that it is not known there, and so did
-// nothing, has it sent again, with its source.
-func (s *Store) run(ctx context.Context, c *call, mode string) (string, error) {
-	if err := ctx.Err(); err != nil {
-		return "", err
-	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	now := ""
-	if s.now != nil {
-		now = strconv.FormatInt(s.now().UnixMicro(), 10)
-	}
-	script := s.scripts.of(c.laws)
-	args := make([]any, 0, 5+2*len(c.keys))
-	args = append(args, "evalsha", script.sha, len(c.keys))
-	for _, k := range c.keys {
-		args = append(args, k)
-	}
-	args = append(args, mode, now)
-	for _, a := range c.args {
-		args = append(args, a)
-	}
-	cmd := once{redis.NewCmd(ctx, args...)}
-	err := s.client.Process(ctx, cmd)
-	if errors.Is(err, redis.ErrNoScript) || redis.HasErrorPrefix(err, "NOSCRIPT") {
-		args[0], args[1] = "eval", script.source
-		cmd = once{redis.NewCmd(ctx, args...)}
-		err = s.client.Process(ctx, cmd)
-	}
-	if err != nil {
-		return "", fmt.Errorf("redisstore: %w", err)
-	}
-	return cmd.Text()
 }
 
 func appendNumber(dst []byte, n int64) []byte {

@@ -1,0 +1,87 @@
+package redisstore_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"authguard/internal/testserver"
+	"authguard/limiter"
+)
+
+// Concurrent checks share scripts, and each is decided as if it were alone.
+func TestConcurrentChecksAreGathered(t *testing.T) {
+	client := newClient(t, testserver.Redis(t))
+	s := newStore(t, client, nil)
+	_, err := s.Take(ctx, batch("warm"))
+	require.NoError(t, err)
+	before := calls(t, client)["evalsha"]
+	const callers, each = 64, 50
+	var admitted atomic.Int64
+	var wg sync.WaitGroup
+	start := make(chan struct{})
+	for i := range callers {
+		wg.Go(func() {
+			<-start
+			for n := range each {
+				ok, err := s.Take(ctx, batch(fmt.Sprint("k", n), fmt.Sprint("other", i, n)))
+				if err == nil && ok {
+					admitted.Add(1)
+				}
+			}
+		})
+	}
+	close(start)
+	wg.Wait()
+	require.EqualValues(t, 5*each, admitted.Load(), "five on each of the keys that all share")
+	require.Less(t, calls(t, client)["evalsha"]-before, callers*each/4)
+}
+
+// One who gives up, and one whose key is not ours, spoil nothing for the others
+// behind a call that takes its time.
+func TestCallsThatWaitInLine(t *testing.T) {
+	client := newClient(t, testserver.Redis(t))
+	s := newStore(t, client, nil)
+	_, err := s.Take(ctx, batch("warm"))
+	require.NoError(t, err)
+	require.NoError(t, client.Set(ctx, "alien", "x", 0).Err())
+	require.NoError(t, client.ClientPause(ctx, 700*time.Millisecond).Err())
+
+	var wg sync.WaitGroup
+	take := func(ctx context.Context, key string, want error) {
+		wg.Go(func() {
+			c := batch(key)
+			ok, err := s.Take(ctx, c)
+			if want != nil {
+				require.ErrorIs(t, err, want, key)
+				return
+			}
+			require.NoError(t, err, key)
+			require.True(t, ok, key)
+		})
+	}
+	take(ctx, "first", nil)
+	hurried, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	defer cancel()
+	take(hurried, "hurried", context.DeadlineExceeded)
+	take(ctx, "alien", limiter.ErrState)
+	take(ctx, "patient", nil)
+	wg.Wait()
+	look := batch("first", "hurried", "patient")
+	for i := range look {
+		look[i].Limit = five
+	}
+	require.NoError(t, s.Peek(ctx, look))
+	require.EqualValues(t, 4, look[0].Decision.Remaining)
+	require.GreaterOrEqual(t, look[1].Decision.Remaining, int64(4), "at most what was under way is charged")
+	require.EqualValues(t, 4, look[2].Decision.Remaining)
+	for range 4 { // the line goes on
+		_, err := s.Take(ctx, batch("first"))
+		require.NoError(t, err)
+	}
+}

@@ -16,7 +16,7 @@ import (
 func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, in fields.Values) error {
 	account := user(r)
 	if err := password.Acceptable(in["new"], account.Email); err != nil {
-		return invalid("weak_password", err)
+		return invalid("weak_password", "new", err)
 	}
 	var hash string
 	attempt := guard.Attempt{Action: actReauth, Account: account.Email, IP: clientIP(r)}
@@ -36,7 +36,7 @@ func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, in fiel
 		return err
 	}
 	if !ok {
-		return &problem{Status: http.StatusUnauthorized, Code: errCredentials.Code, text: "The current password is wrong."}
+		return &problem{Status: http.StatusUnauthorized, Code: errCredentials.Code, text: "The current password is wrong.", field: "current"}
 	}
 	account, err = s.accounts.ChangePassword(r.Context(), account, hash)
 	if errors.Is(err, accounts.ErrNotFound) {

@@ -21,8 +21,9 @@ type problem struct {
 	Code   string `json:"error"` // for programs
 	Detail string `json:"detail,omitempty"`
 
-	// text is for people who see the page, if Detail does not say it.
-	text string
+	// text is for people who see the page, if Detail does not say it, and field
+	// is the one in its form that they got wrong.
+	text, field string
 
 	// charged is set for what the client got wrong before the guard was asked:
 	// the attempt is charged to its address all the same.
@@ -42,9 +43,9 @@ var (
 	errHost        = &problem{Status: http.StatusMisdirectedRequest, Code: "wrong_host", Detail: "this service is not reached under that name"}
 )
 
-// invalid is a problem of what was sent.
-func invalid(code string, reason error) error {
-	return &problem{Status: http.StatusBadRequest, Code: code, Detail: reason.Error(), charged: true}
+// invalid is a problem of what was sent in a field.
+func invalid(code, field string, reason error) error {
+	return &problem{Status: http.StatusBadRequest, Code: code, Detail: reason.Error(), field: field, charged: true}
 }
 
 // form is the handler of a route to which a form may be posted. It reads the
@@ -98,7 +99,7 @@ func (s *Service) refuse(w http.ResponseWriter, r *http.Request, err error, page
 			writeJSON(w, p.Status, p)
 			return
 		}
-		v.Alert = pages.Sentence(p.text + p.Detail)
+		v.Alert, v.Invalid = pages.Sentence(p.text+p.Detail), p.field
 		s.render(w, r, p.Status, page, v)
 		return
 	}
@@ -109,7 +110,14 @@ func (s *Service) refuse(w http.ResponseWriter, r *http.Request, err error, page
 		return
 	}
 	p := httpguard.SetHeaders(w.Header(), err)
-	v.Alert = strings.TrimSpace(p.Title + ". " + p.Detail)
+	title := p.Title
+	if page == pages.Login && p.Status == http.StatusTooManyRequests {
+		v.OfferReset = true
+		if p.Error == "rate_limited" {
+			title += " at this account or from this address, perhaps by somebody else"
+		}
+	}
+	v.Alert = strings.TrimSpace(title + ". " + p.Detail)
 	s.render(w, r, p.Status, page, v)
 }
 

@@ -34,9 +34,9 @@ type Config struct {
 	// Required outside development mode.
 	PublicURL *url.URL
 
-	// Development is for a listener on loopback and nothing else. It seeds a
-	// demo account, keeps mails in an outbox page instead of sending them,
-	// and answers any loopback Host. It excludes PublicURL.
+	// Development is for a listener on loopback and nothing else. It makes the
+	// demo account anew at each start, keeps mails in an outbox page instead
+	// of sending them, and answers any loopback Host. It excludes PublicURL.
 	Development bool
 
 	// Mailer sends mail. Nil in development mode means the outbox; otherwise

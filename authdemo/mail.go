@@ -16,7 +16,7 @@ func (s *Service) signupMail(origin, email string) func(context.Context) error {
 		_, err := s.accounts.ByEmail(ctx, email)
 		if err == nil {
 			link := origin + "/password-reset"
-			return s.cfg.Mailer.Send(ctx, Mail{
+			return s.sendMail(ctx, Mail{
 				To: email, Subject: "You have an account already", Link: link,
 				Text: "Somebody, probably you, tried to register this address. It has an account already.\n\n" +
 					"If you forgot the password, set a new one:\n" + link + "\n\nOtherwise there is nothing to do.\n",
@@ -29,7 +29,7 @@ func (s *Service) signupMail(origin, email string) func(context.Context) error {
 		if err != nil {
 			return err
 		}
-		return s.cfg.Mailer.Send(ctx, Mail{
+		return s.sendMail(ctx, Mail{
 			To: email, Subject: "Confirm your address", Link: link,
 			Text: "Somebody, probably you, registered this address. Open this link within 24 hours to open the account:\n" +
 				link + "\n\nIf it was not you, there is nothing to do.\n",
@@ -52,12 +52,17 @@ func (s *Service) resetMail(origin, email string) func(context.Context) error {
 		if err != nil {
 			return err
 		}
-		return s.cfg.Mailer.Send(ctx, Mail{
+		return s.sendMail(ctx, Mail{
 			To: a.Email, Subject: "Reset your password", Link: link,
 			Text: "Somebody, probably you, wants to set a new password for this address. Open this link within 24 hours:\n" +
 				link + "\n\nIf it was not you, there is nothing to do: the password stays as it is.\n",
 		})
 	}
+}
+
+func (s *Service) sendMail(ctx context.Context, m Mail) error {
+	m.Written = s.cfg.Now()
+	return s.cfg.Mailer.Send(ctx, m)
 }
 
 func (s *Service) mailedLink(ctx context.Context, page string, purpose accounts.Purpose, email string) (string, error) {

@@ -14,6 +14,8 @@ type Mail struct {
 	Subject string `json:"subject"`
 	Text    string `json:"text"` // plain, with the link in it
 	Link    string `json:"link"`
+
+	Written time.Time `json:"-"`
 }
 
 // A Mailer sends mail. Send is called by one goroutine at a time, with a
@@ -105,8 +107,12 @@ func (m *mailRoom) close(ctx context.Context) error {
 	m.once.Do(func() { close(m.closing) })
 	select {
 	case <-m.done:
-		return nil
 	case <-ctx.Done():
+	}
+	select {
+	case <-m.done: // also if ctx has ended: nothing was left
+		return nil
+	default:
 		return fmt.Errorf("authdemo: mails not sent: %w", ctx.Err())
 	}
 }

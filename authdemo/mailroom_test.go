@@ -57,3 +57,14 @@ func TestMailRoomCloseWaitsNoLongerThanItMay(t *testing.T) {
 		time.Sleep(mailTimeout) // the worker ends with its job
 	})
 }
+
+// Whoever closes it late is not told of mails that were sent long ago.
+func TestMailRoomCloseLooksForTheEndFirst(t *testing.T) {
+	m := newMailRoom(slog.New(slog.DiscardHandler))
+	require.NoError(t, m.close(t.Context()))
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 { // select chooses at random
+		require.NoError(t, m.close(ended))
+	}
+}

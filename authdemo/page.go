@@ -24,7 +24,7 @@ var notices = map[notice]string{
 	noticeSignup:    "Look into your mailbox: a mail there says how to go on. Its link is good for 24 hours.",
 	noticeConfirmed: "Your account is open. Log in with the password that you chose.",
 	noticeReset:     "If the address has an account, a link is on its way. It is good for 24 hours.",
-	noticePassword:  "Your new password is set. All other sessions have ended.",
+	noticePassword:  "Your new password is set. All other sessions have ended; API keys stay valid.",
 	noticeLogout:    "You are logged out.",
 }
 
@@ -47,16 +47,39 @@ func (s *Service) accountPage(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err, pages.Error, pages.View{})
 		return
 	}
-	s.render(w, r, http.StatusOK, pages.Account, pages.View{Email: a.Email, Notice: notices[notice(r.URL.Query().Get("notice"))]})
+	s.render(w, r, http.StatusOK, pages.Account, pages.View{User: a.Email, Notice: notices[notice(r.URL.Query().Get("notice"))]})
 }
 
 func (s *Service) render(w http.ResponseWriter, r *http.Request, status int, p pages.Page, v pages.View) {
 	v.Development = s.cfg.Development
-	if a, ok := r.Context().Value(userKey{}).(accounts.Account); ok {
-		v.Email = a.Email
+	if v.User == "" {
+		v.User = s.visitor(r)
 	}
 	if err := pages.Render(w, status, p, v); err != nil {
 		s.cfg.Log.ErrorContext(r.Context(), "page cannot be drawn", "err", err)
 		http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
 	}
+}
+
+// visitor is the address of whoever is logged in, for the page's frame. If that
+// cannot be found out, the page is drawn as for everybody.
+func (s *Service) visitor(r *http.Request) string {
+	if a, ok := r.Context().Value(userKey{}).(accounts.Account); ok {
+		return a.Email
+	}
+	cookie, err := r.Cookie(s.sessions.Cookie.Name)
+	if err != nil {
+		return ""
+	}
+	ctx, err := s.sessions.Load(r.Context(), cookie.Value)
+	if err == nil {
+		var a accounts.Account
+		if a, err = s.current(ctx); err == nil {
+			return a.Email
+		}
+	}
+	if !errors.Is(err, errNobody) {
+		s.logFault(r, "session not looked up", err)
+	}
+	return ""
 }

@@ -20,10 +20,10 @@ import (
 func (s *Service) register(w http.ResponseWriter, r *http.Request, in fields.Values) error {
 	email, err := mailAddress(in["email"])
 	if err != nil {
-		return invalid("invalid_email", err)
+		return invalid("invalid_email", "email", err)
 	}
 	if err := password.Acceptable(in["password"], email); err != nil {
-		return invalid("weak_password", err)
+		return invalid("weak_password", "password", err)
 	}
 	pass, err := s.guard.Check(r.Context(), guard.Attempt{Action: actSignup, Account: email, IP: clientIP(r)})
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Service) redeem(r *http.Request, action string, purpose accounts.Purpos
 	case err != nil:
 		return err
 	case weak != nil:
-		return &problem{Status: http.StatusBadRequest, Code: "weak_password", Detail: weak.Error()}
+		return &problem{Status: http.StatusBadRequest, Code: "weak_password", Detail: weak.Error(), field: "password"}
 	case !ok:
 		return errToken
 	}

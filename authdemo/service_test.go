@@ -87,7 +87,7 @@ const (
 
 func (w *world) withOwner() *world {
 	w.Helper()
-	require.NoError(w, w.svc.accounts.Create(w.Context(), owner, w.svc.hasher.Hash(ownerPassword)))
+	require.NoError(w, w.svc.accounts.Restore(w.Context(), owner, w.svc.hasher.Hash(ownerPassword)))
 	return w
 }
 

@@ -29,13 +29,24 @@ func (s *Store) ByID(ctx context.Context, id int64) (Account, error) {
 	return scan(s.db.QueryRowContext(ctx, "SELECT "+columns+" FROM accounts WHERE id = ?", id), ErrNotFound)
 }
 
-// Create makes an account without a mail to confirm it, unless there is one.
-func (s *Store) Create(ctx context.Context, email, passwordHash string) error {
-	_, err := s.db.ExecContext(ctx, insert, email, passwordHash, s.now().Unix())
-	return err
+// Restore makes the account of email as if it were new: with this password,
+// without API keys, reset links and sessions. If there is none, it makes one, and
+// no mail confirms it.
+func (s *Store) Restore(ctx context.Context, email, passwordHash string) error {
+	return s.inTx(ctx, func(tx *sql.Tx) error {
+		a, err := scan(tx.QueryRowContext(ctx, insert+`(email) DO UPDATE SET password_hash = excluded.password_hash, generation = generation + 1
+			RETURNING `+columns, email, passwordHash, s.now().Unix()), ErrNotFound)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "DELETE FROM api_keys WHERE account = ?", a.ID); err != nil {
+			return err
+		}
+		return dropTokens(ctx, tx, ForReset, email)
+	})
 }
 
-const insert = `INSERT INTO accounts (email, password_hash, created) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`
+const insert = `INSERT INTO accounts (email, password_hash, created) VALUES (?, ?, ?) ON CONFLICT `
 
 // Confirm uses up the token of a sign-up and makes its account, with this
 // password. It gives ErrInvalidToken also when the address has an account by
@@ -47,7 +58,7 @@ func (s *Store) Confirm(ctx context.Context, token, passwordHash string) (Accoun
 		if err != nil {
 			return err
 		}
-		a, err = scan(tx.QueryRowContext(ctx, insert+" RETURNING "+columns, email, passwordHash, s.now().Unix()), ErrInvalidToken)
+		a, err = scan(tx.QueryRowContext(ctx, insert+"DO NOTHING RETURNING "+columns, email, passwordHash, s.now().Unix()), ErrInvalidToken)
 		return err
 	})
 	return a, err

@@ -48,7 +48,7 @@ func newStore(t *testing.T) (*accounts.Store, *clock) {
 
 func withAccount(t *testing.T, s *accounts.Store, email string) accounts.Account {
 	t.Helper()
-	require.NoError(t, s.Create(t.Context(), email, "hash"))
+	require.NoError(t, s.Restore(t.Context(), email, "hash"))
 	a, err := s.ByEmail(t.Context(), email)
 	require.NoError(t, err)
 	return a
@@ -89,7 +89,7 @@ func TestProcessesMayStartTogetherOnANewFile(t *testing.T) {
 				return
 			}
 			defer s.Close()
-			assert.NoError(t, s.Create(context.Background(), "a@example.com", "hash"))
+			assert.NoError(t, s.Restore(context.Background(), "a@example.com", "hash"))
 			assert.NoError(t, s.Ping(context.Background()))
 		})
 	}
@@ -304,4 +304,35 @@ func TestSessionsExpireByTheStoresClock(t *testing.T) {
 	_, found, err = sessions.Find("other")
 	require.NoError(t, err)
 	assert.False(t, found)
+}
+
+func TestARestoredAccountIsAsNew(t *testing.T) {
+	s, _ := newStore(t)
+	a, other := withAccount(t, s, "a@example.com"), withAccount(t, s, "b@example.com")
+	keys := make(map[int64]string)
+	for _, id := range []int64{a.ID, a.ID, other.ID} {
+		key, err := s.NewKey(t.Context(), id, accounts.Free)
+		require.NoError(t, err)
+		keys[id] = key
+	}
+	reset, others := token(t, s, accounts.ForReset, a.Email), token(t, s, accounts.ForReset, other.Email)
+
+	require.NoError(t, s.Restore(t.Context(), a.Email, "new"))
+	b, err := s.ByEmail(t.Context(), a.Email)
+	require.NoError(t, err)
+	require.Equal(t, accounts.Account{ID: a.ID, Email: a.Email, PasswordHash: "new", Generation: a.Generation + 1}, b)
+	_, err = s.ByKey(t.Context(), keys[a.ID])
+	require.ErrorIs(t, err, accounts.ErrNotFound)
+	_, err = s.TokenEmail(t.Context(), accounts.ForReset, reset)
+	require.ErrorIs(t, err, accounts.ErrInvalidToken)
+	for range accounts.MaxKeys {
+		_, err = s.NewKey(t.Context(), a.ID, accounts.Free)
+		require.NoError(t, err)
+	}
+
+	key, err := s.ByKey(t.Context(), keys[other.ID])
+	require.NoError(t, err)
+	require.Equal(t, other, key.Owner, "others stay as they are")
+	_, err = s.TokenEmail(t.Context(), accounts.ForReset, others)
+	require.NoError(t, err)
 }

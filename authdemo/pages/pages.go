@@ -31,10 +31,14 @@ type View struct {
 	Development bool
 	Notice      string // good news, told to screen readers as well
 	Alert       string // what went wrong
-	Email       string // who is logged in, or what was typed
+	OfferReset  bool   // beside Alert: a new password would help
+	User        string // who is logged in
+	Email       string // what was typed
+	Invalid     string // the field of the form that Alert is about
 	Token       string // of the mailed link
 	Key         string // a new API key, shown once
 	Data        any    // of the page: see its template
+	Page        Page   // is set by Render
 }
 
 //go:embed templates/*.html style.css
@@ -55,6 +59,7 @@ func Render(w http.ResponseWriter, status int, p Page, v View) error {
 	if !ok {
 		return fmt.Errorf("pages: no page %q", p)
 	}
+	v.Page = p
 	var b bytes.Buffer
 	if err := t.ExecuteTemplate(&b, "layout.html", v); err != nil {
 		return fmt.Errorf("pages: %w", err)

@@ -15,9 +15,11 @@ const (
 	MaxLength = 1024
 )
 
-// Why a password may not be chosen. The texts are fit for whoever chose it.
+// Why a password may not be chosen. The texts are fit for whoever chose it, so
+// the lower bound is said in characters, which nobody has fewer of than bytes:
+// eight of them always suffice. Of the upper bound that would be untrue.
 var (
-	ErrTooShort = errors.New("the password must have at least 8 bytes")
+	ErrTooShort = errors.New("the password must have at least 8 characters")
 	ErrTooLong  = errors.New("the password must have at most 1024 bytes")
 	ErrCommon   = errors.New("the password is one of the most common ones, which are guessed first")
 	ErrName     = errors.New("the password must not be the e-mail address or its first part")

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"authguard/authdemo"
@@ -20,13 +21,31 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // so that a second signal ends the program at once
 	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return
+	os.Exit(report(os.Stderr, err))
+}
+
+// Exit statuses.
+const (
+	statusOK     = 0
+	statusFailed = 1
+	statusUsage  = 2
+)
+
+// report says what went wrong, if anything did, and gives the exit status.
+func report(stderr io.Writer, err error) int {
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return statusOK
+	case errors.As(err, new(usageError)):
+		fmt.Fprintf(stderr, "demo: %v\ndemo -h lists the flags.\n", err)
+		return statusUsage
+	case errors.As(err, new(policyError)):
+		// Each error has a line that begins with its place, as editors like it.
+		fmt.Fprintf(stderr, "demo:\n%v\n", err)
+	default:
+		fmt.Fprintf(stderr, "demo: %v\n", err)
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "demo:", err)
-		os.Exit(1)
-	}
+	return statusFailed
 }
 
 // errNoMail is said before anything is opened or made.
@@ -39,24 +58,26 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err != nil {
 		return err
 	}
-	limits := policies.Default()
-	if o.policies != "" {
-		own, err := policies.Load(o.policies)
-		if err != nil {
-			return err
-		}
-		limits = policies.Override(limits, own)
-	}
-	ln, err := net.Listen("tcp", o.addr)
+	limits, err := loadLimits(o.policies)
 	if err != nil {
 		return err
 	}
-	defer ln.Close() // does nothing once it was served
-	development := o.publicURL == nil && isLoopback(ln.Addr())
-	if !development {
+	addr, err := net.ResolveTCPAddr("tcp", o.addr)
+	if err != nil {
+		return fmt.Errorf("-addr: %w", err)
+	}
+	if o.publicURL != nil || !addr.IP.IsLoopback() {
 		return errNoMail
 	}
-	secret, err := loadSecret(o.secretFile)
+	ln, err := net.ListenTCP("tcp", addr)
+	if err != nil {
+		return fmt.Errorf("%w; choose another with -addr", err)
+	}
+	defer ln.Close() // does nothing once it was served
+	if err := os.MkdirAll(filepath.Dir(o.db), 0o700); err != nil {
+		return fmt.Errorf("no folder for the database, name another place with -db: %w", err)
+	}
+	secret, err := loadSecret(o.secretFile, o.log)
 	if err != nil {
 		return err
 	}
@@ -70,8 +91,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		Store:          store,
 		Secret:         secret,
 		Policies:       limits,
-		PublicURL:      o.publicURL,
-		Development:    development,
+		Development:    true, // which the address allows, as was found above
 		TrustedProxies: o.trustedProxies,
 		Log:            o.log,
 	})
@@ -79,12 +99,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return err
 	}
 	printBanner(stdout, ln.Addr(), o, limits)
-	return serve(ctx, ln, svc, o.log)
-}
-
-func isLoopback(a net.Addr) bool {
-	tcp, ok := a.(*net.TCPAddr)
-	return ok && tcp.IP.IsLoopback()
+	return serve(ctx, ln, svc, o.log, usualTimeouts)
 }
 
 func printBanner(w io.Writer, addr net.Addr, o *options, limits []guard.Policy) {
@@ -92,24 +107,26 @@ func printBanner(w io.Writer, addr net.Addr, o *options, limits []guard.Policy) 
 }
 
 const banner = `The authguard demo listens on %[1]s, in development mode: nothing is mailed,
-and this machine alone reaches it. Accounts are kept in %[4]s.
+and this machine alone reaches it. Accounts are kept in %[4]s;
+the one below is as new at every start.
 
 In a browser:   %[1]s/            account %[2]s, password "%[3]s"
                 %[1]s/dev/outbox  the mails that would have been sent
 
 Log in:
   curl -i -c jar %[1]s/login --json '{"email":"%[2]s","password":"%[3]s"}'
-Guess, until the sixth time is refused:
-  for i in 1 2 3 4 5 6; do curl -i %[1]s/login --json '{"email":"%[2]s","password":"guess '$i'"}'; done
-Lift that by a reset link, found in the outbox:
-  curl -i %[1]s/password-reset --json '{"email":"%[2]s"}'
-  curl -H 'Accept: application/json' %[1]s/dev/outbox
 Make an API key, logged in, and use it:
   curl -b jar -X POST %[1]s/api/keys
   curl -i -H 'Authorization: Bearer KEY' %[1]s/api/quote
 An export costs 20 calls, which only a key of the paid tier can have:
   curl -b jar %[1]s/api/keys --json '{"tier":"pro"}'
   curl -i -H 'Authorization: Bearer KEY' %[1]s/api/export
+Guess, until the sixth time is refused:
+  for i in 1 2 3 4 5 6; do curl -i %[1]s/login --json '{"email":"%[2]s","password":"guess '$i'"}'; done
+Lift that by a new password, whose link is in the outbox:
+  curl -i %[1]s/password-reset --json '{"email":"%[2]s"}'
+  curl -H 'Accept: application/json' %[1]s/dev/outbox
+  curl -i %[1]s/password-reset/confirm --json '{"token":"TOKEN","password":"another good passphrase"}'
 
 The limits in force:
 

@@ -5,6 +5,8 @@ import (
 	"context"
 	"flag"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -92,9 +94,19 @@ func TestRunRefuses(t *testing.T) {
 	require.NoError(t, os.WriteFile(bad, []byte("login: {ip: {by: ip, limit: 5 per 900}}\n"), 0o600))
 	short := filepath.Join(dir, "short")
 	require.NoError(t, os.WriteFile(short, []byte("secret\n"), 0o600))
+	nowhere := filepath.Join(dir, "nowhere")
+	require.NoError(t, os.Symlink("missing", nowhere))
 	db := filepath.Join(dir, "demo.db")
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer busy.Close()
 	for want, args := range map[string][]string{
 		"needs a mail transport":    {"-addr", "0.0.0.0:0"},
+		"a mail transport, which":   {"-addr", ":0"},
+		"another with -addr":        {"-addr", busy.Addr().String()},
+		"-addr: address 99999":      {"-addr", "127.0.0.1:99999"},
+		"another place with -db":    {"-addr", "127.0.0.1:0", "-db", filepath.Join(short, "demo.db")},
+		"place with -secret-file":   {"-addr", "127.0.0.1:0", "-secret-file", filepath.Join(nowhere, "secret")},
 		"this version lacks":        {"-addr", "127.0.0.1:0", "-public-url", "https://login.example.com"},
 		"trusts half the world":     {"-trusted-proxies", "10.0.0.0/8,::/0"},
 		"is no address":             {"-trusted-proxies", "proxy.example.com"},
@@ -110,7 +122,68 @@ func TestRunRefuses(t *testing.T) {
 		assert.ErrorContains(t, err, want)
 	}
 	assert.NoFileExists(t, db, "nothing was made on the way")
-	require.ErrorIs(t, run(t.Context(), []string{"-h"}, noEnv, io.Discard, io.Discard), flag.ErrHelp)
+}
+
+// What cannot be served is said even where the address is taken.
+func TestThePublicIsRefusedBeforeListening(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer busy.Close()
+	err = run(t.Context(), []string{"-addr", busy.Addr().String(), "-public-url", "https://login.example.com"}, noEnv, io.Discard, io.Discard)
+	require.ErrorIs(t, err, errNoMail)
+}
+
+func TestHelpNamesTheVariables(t *testing.T) {
+	help := new(lockedBuffer)
+	err := run(t.Context(), []string{"-h"}, noEnv, io.Discard, help)
+	require.ErrorIs(t, err, flag.ErrHelp)
+	require.Equal(t, statusOK, report(help, err))
+	require.Contains(t, help.String(), "AUTHDEMO_TRUSTED_PROXIES")
+	require.Contains(t, help.String(), "this version refuses it")
+}
+
+// Each error is told once, under the name of the program.
+func TestReport(t *testing.T) {
+	own := filepath.Join(t.TempDir(), "own.yaml")
+	require.NoError(t, os.WriteFile(own, []byte("login: {ip: {by: ip, limit: 5 per 900}}\n"), 0o600))
+	for _, tt := range []struct {
+		args   []string
+		status int
+		said   string
+	}{
+		{[]string{"-nothing"}, statusUsage, "demo: flag provided but not defined: -nothing\ndemo -h lists the flags.\n"},
+		{[]string{"serve"}, statusUsage, "demo: unexpected argument \"serve\"\ndemo -h lists the flags.\n"},
+		{[]string{"-redis", "redis://127.0.0.1"}, statusUsage, "demo: -redis needs -secret-file: processes that share limits must share the secret that keys them\ndemo -h lists the flags.\n"},
+		{[]string{"-addr", ":0"}, statusFailed, "demo: " + errNoMail.Error() + "\n"},
+		{[]string{"-policies", own}, statusFailed, "demo:\n" + own + ":1:29: login/ip: limit \"5 per 900\": 900 has no unit, write 900s\n"},
+	} {
+		stderr := new(lockedBuffer)
+		require.Equal(t, tt.status, report(stderr, run(t.Context(), tt.args, noEnv, io.Discard, stderr)), tt.args)
+		require.Equal(t, tt.said, stderr.String(), tt.args)
+	}
+	require.Equal(t, statusOK, report(io.Discard, nil))
+}
+
+func TestASecretThatOthersCanReadIsReported(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "demo.secret")
+	log := new(lockedBuffer)
+	logger := slog.New(slog.NewTextHandler(log, nil))
+	first, err := loadSecret(path, logger)
+	require.NoError(t, err)
+	require.Empty(t, log.String())
+	require.NoError(t, os.Chmod(path, 0o640))
+	again, err := loadSecret(path, logger)
+	require.NoError(t, err)
+	require.Equal(t, first, again)
+	require.Contains(t, log.String(), "level=WARN")
+	require.Contains(t, log.String(), "chmod 600")
+}
+
+// The commands of the banner, in its order, end with the account's new password.
+func TestTheBannerNamesAllSteps(t *testing.T) {
+	out := new(lockedBuffer)
+	printBanner(out, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}, &options{}, nil)
+	require.Regexp(t, `(?s)/login --json.*/api/keys.*/login --json.*/password-reset --json.*/dev/outbox\n.*/password-reset/confirm --json '\{"token":"TOKEN","password":"[a-z ]+"\}'`, out.String())
 }
 
 func TestEnvironment(t *testing.T) {
@@ -141,7 +214,7 @@ func TestSecretIsMadeOnce(t *testing.T) {
 	for i := range secrets {
 		wg.Go(func() {
 			var err error
-			secrets[i], err = loadSecret(path)
+			secrets[i], err = loadSecret(path, slog.New(slog.DiscardHandler))
 			assert.NoError(t, err)
 		})
 	}

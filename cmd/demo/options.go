@@ -13,6 +13,11 @@ import (
 	"strings"
 )
 
+// usageError is an error in how the program was called.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
 // options are the flags, read and checked.
 type options struct {
 	addr           string
@@ -28,14 +33,15 @@ type options struct {
 func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (*options, error) {
 	o := &options{log: slog.New(slog.NewTextHandler(stderr, nil))}
 	fs := flag.NewFlagSet("demo", flag.ContinueOnError)
-	fs.SetOutput(stderr)
+	fs.SetOutput(io.Discard) // errors are told once, by whoever gets them
+	fs.Usage = func() {}
 	fs.StringVar(&o.addr, "addr", "127.0.0.1:8080", "`address` to listen on")
 	fs.StringVar(&o.db, "db", "", "`path` of the SQLite database (default in the user's cache folder)")
 	fs.StringVar(&o.policies, "policies", "", "YAML `file` of limits; it replaces the presets of the actions that it names")
 	fs.StringVar(&o.secretFile, "secret-file", "", "`file` of the secret that keys names in the limit store; made when absent (default beside the database)")
 	fs.StringVar(&o.redis, "redis", "", "`URL` of a Redis that keeps the limits for several processes (redis://, rediss://, redis+sentinel://); needs -secret-file")
 	fs.Func("trusted-proxies", "comma-separated `prefixes` of the proxies whose X-Forwarded-For is believed", o.setProxies)
-	fs.Func("public-url", "`URL` at which browsers reach the service: decides links, cookies and the allowed Host", o.setPublicURL)
+	fs.Func("public-url", "`URL` at which browsers reach the service; this version refuses it, since it has no mail transport yet", o.setPublicURL)
 	fs.Func("log", "log as `format` json or text (default text)", func(format string) error { return o.setLog(format, stderr) })
 
 	var err error
@@ -48,16 +54,27 @@ func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (
 		}
 	})
 	if err != nil {
-		return nil, err
+		return nil, usageError{err}
 	}
-	if err := fs.Parse(args); err != nil {
+	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(stderr, "The flags of demo:")
+		fs.SetOutput(stderr)
+		fs.PrintDefaults()
+		fmt.Fprint(stderr, environment)
 		return nil, err
+	} else if err != nil {
+		return nil, usageError{err}
 	}
 	if fs.NArg() > 0 {
-		return nil, fmt.Errorf("unexpected argument %q", fs.Arg(0))
+		return nil, usageError{fmt.Errorf("unexpected argument %q", fs.Arg(0))}
 	}
 	return o, o.complete()
 }
+
+const environment = `
+Each is also an environment variable: -trusted-proxies is
+AUTHDEMO_TRUSTED_PROXIES. A flag wins over its variable.
+`
 
 // complete fills in the paths that were not given.
 func (o *options) complete() error {
@@ -69,7 +86,7 @@ func (o *options) complete() error {
 		o.db = filepath.Join(cache, "authguard", "demo.db")
 	}
 	if o.secretFile == "" && o.redis != "" {
-		return errors.New("-redis needs -secret-file: processes that share limits must share the secret that keys them")
+		return usageError{errors.New("-redis needs -secret-file: processes that share limits must share the secret that keys them")}
 	}
 	if o.secretFile == "" {
 		o.secretFile = strings.TrimSuffix(o.db, filepath.Ext(o.db)) + ".secret"

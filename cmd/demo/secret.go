@@ -7,17 +7,21 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
-// loadSecret reads the secret in path, after making one if there is no file.
-func loadSecret(path string) ([]byte, error) {
+// loadSecret reads the secret in path, after making one if there is no file. It
+// warns of a file that others can read.
+func loadSecret(path string, log *slog.Logger) ([]byte, error) {
 	secret, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = makeSecret(path); err == nil {
-			secret, err = os.ReadFile(path)
+		if err = makeSecret(path); err != nil {
+			return nil, fmt.Errorf("secret cannot be made, name another place with -secret-file: %w", err)
 		}
+		secret, err = os.ReadFile(path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("secret: %w", err)
@@ -25,6 +29,9 @@ func loadSecret(path string) ([]byte, error) {
 	secret = bytes.TrimSpace(secret)
 	if len(secret) < 32 {
 		return nil, fmt.Errorf("secret: %s has %d bytes, want at least 32", path, len(secret))
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
+		log.Warn("other users have access to the secret: chmod 600 its file", "file", path, "mode", info.Mode().Perm())
 	}
 	return secret, nil
 }

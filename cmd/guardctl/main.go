@@ -53,7 +53,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "guardctl: %v\n\n%s", err, usage)
 		return statusUsage
 	}
-	fmt.Fprintf(stderr, "guardctl: %v\n", err)
+	sep := " "
+	if errors.As(err, new(interface{ Unwrap() []error })) {
+		sep = "\n" // the errors of a file, each a line that begins with its place
+	}
+	fmt.Fprintf(stderr, "guardctl:%s%v\n", sep, err)
 	return statusFailed
 }
 

@@ -83,8 +83,12 @@ func TestBadFilesFailWithTheirPlace(t *testing.T) {
 	status, out, errs := call(t, "explain", path)
 	require.Equal(t, statusFailed, status)
 	require.Empty(t, out)
-	require.Equal(t, "guardctl: "+path+`:2:23: login/ip: limit "5 per 900": 900 has no unit, write 900s`+"\n"+
+	require.Equal(t, "guardctl:\n"+path+`:2:23: login/ip: limit "5 per 900": 900 has no unit, write 900s`+"\n"+
 		path+`:3:24: login/r: limit "30 per 15m" cannot deny: 5 per 24h0m0s always denies first`+"\n", errs)
+
+	path = file(t, "login: {ip: {by: ip, limit: 5 per 900}}\n")
+	_, _, errs = call(t, "explain", path)
+	require.True(t, strings.HasPrefix(errs, "guardctl:\n"+path+":1:"), errs)
 
 	status, _, errs = call(t, "explain", path+".absent")
 	require.Equal(t, statusFailed, status)

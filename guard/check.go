@@ -55,8 +55,12 @@ func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 		g.observe(ctx, Event{Kind: Unaddressed, Action: p.action})
 	}
 	ok, err := g.store.Take(ctx, pass.charges)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, limiter.ErrCostTooHigh) {
+	switch {
+	case err == nil:
+	case isOutage(ctx, err):
 		ok, err = g.decideWithout(ctx, pass, err)
+	case errors.Is(err, limiter.ErrOverloaded):
+		err = g.unavailable(ctx, p.action, err)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil: // a client that has gone is no fault of the store

@@ -2,7 +2,9 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"authguard/limiter"
 )
@@ -34,6 +36,20 @@ func (o Outage) String() string {
 		return "allow"
 	}
 	return fmt.Sprintf("Outage(%d)", uint8(o))
+}
+
+// isOutage reports that err is a fault of the store: no mistake in what it was
+// asked, no crowd that somebody sends, no client that has gone. Only then do the
+// rules' OnOutage decide.
+func isOutage(ctx context.Context, err error) bool {
+	if deadline, ok := ctx.Deadline(); ctx.Err() != nil || ok && time.Until(deadline) < 5*time.Millisecond {
+		return false // a socket may notice the client's own deadline first
+	}
+	if errors.Is(err, limiter.ErrState) {
+		return true
+	}
+	return !errors.As(err, new(*limiter.ChargeError)) &&
+		!errors.Is(err, limiter.ErrCostTooHigh) && !errors.Is(err, limiter.ErrOverloaded)
 }
 
 // decideWithout decides a pass whose store has failed: by the rules that count

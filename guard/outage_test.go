@@ -3,6 +3,7 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -152,6 +153,32 @@ func TestOnlyAFaultReachesTheFallback(t *testing.T) {
 	_, err = b.Check(gone, by("bob", here))
 	require.ErrorIs(t, err, context.Canceled)
 	require.Zero(t, b.events.count(guard.Degraded))
+}
+
+// Nobody can choose an outage by sending too many at once, or nonsense.
+func TestACrowdAndAMistakeAreNoOutage(t *testing.T) {
+	quota := guard.Rule{Name: "quota", By: guard.ByIP, Limits: window(5, time.Minute), OnOutage: guard.OutageAllow}
+	b := newBench(t, func(c *guard.Config) { c.Store = brokenStore{fmt.Errorf("full: %w", limiter.ErrOverloaded)} }, login(quota))
+	_, err := b.Check(ctx, by("", here))
+	require.ErrorIs(t, err, guard.ErrUnavailable)
+	require.Zero(t, b.events.count(guard.Degraded))
+
+	b, _ = newFlakyBench(t, 1, quota)
+	for _, cost := range []int64{-1, -1 << 62} {
+		a := by("", here)
+		a.Cost = cost
+		_, err = b.Check(ctx, a)
+		require.Error(t, err)
+	}
+	require.Zero(t, b.events.count(guard.Degraded))
+}
+
+func TestUnlockReachesWhatWasCountedLocally(t *testing.T) {
+	b, store := newFlakyBench(t, 1, withOutage(accountRule(), guard.OutageLocal))
+	store.down.Store(true)
+	require.Equal(t, 5, b.attempts(t, 9, by("bob", here)))
+	require.NoError(t, b.Unlock(ctx, "bob"))
+	require.Equal(t, 5, b.attempts(t, 9, by("bob", here)))
 }
 
 func TestSilentRulesInAnOutage(t *testing.T) {

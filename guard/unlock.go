@@ -9,7 +9,8 @@ import (
 // Unlock forgets what the rules by account of the given actions (all of them
 // if none is given) hold against account, for instance when its owner has
 // completed a password reset. An action can be narrowed to one of its rules, as
-// in "login/streak". Addresses keep their counts.
+// in "login/streak". Addresses keep their counts. So do other processes what
+// they have counted by themselves while the store was down.
 func (g *Guard) Unlock(ctx context.Context, account string, actions ...string) error {
 	if g == nil || g.store == nil {
 		return fmt.Errorf("%w: the guard is zero", ErrNoPolicy)
@@ -29,6 +30,11 @@ func (g *Guard) Unlock(ctx context.Context, account string, actions ...string) e
 	}
 	if len(keys) == 0 {
 		return nil
+	}
+	if g.local != nil { // what this process has counted while the store was down
+		if err := g.local.Forget(ctx, keys); err != nil {
+			return g.unavailable(ctx, actions[0], err)
+		}
 	}
 	if err := g.store.Forget(ctx, keys); err != nil {
 		return g.unavailable(ctx, actions[0], err)

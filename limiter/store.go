@@ -75,6 +75,11 @@ func CheckBatch(charges []Charge) error {
 	return nil
 }
 
+// ErrOverloaded is wrapped by the error of a store that is up and has no room for
+// the call: too many come at once. It is no outage; whoever sends them must not be
+// able to choose what happens in one.
+var ErrOverloaded = errors.New("limiter: too many calls of the store at once")
+
 // A ChargeError says which charge of a batch an error is about. It does not
 // repeat the key, which may be a secret.
 type ChargeError struct {

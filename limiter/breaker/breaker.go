@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/sony/gobreaker/v2"
@@ -16,8 +17,9 @@ type Config struct {
 	// Store is what may be down.
 	Store limiter.Store
 
-	// Faults in a row open the breaker; 0 means 5. A key's own error, a mistake
-	// of the caller and a caller that has gone are no faults of the store.
+	// Faults in a row, over a quarter of a second at least, open the breaker; 0
+	// means 5. A key's own error, a mistake of the caller and a caller that has
+	// gone are no faults of the store.
 	Faults int
 
 	// Pause is how long it stays open before one call tries again; 0 means 1 s.
@@ -32,8 +34,21 @@ var (
 	// ErrOpen reports that the store was down a moment ago.
 	ErrOpen = errors.New("breaker: the store is down")
 
-	// ErrBusy reports that too many calls are under way.
-	ErrBusy = errors.New("breaker: too many calls of the store are under way")
+	// ErrBusy reports that too many calls are under way. It is a
+	// [limiter.ErrOverloaded], not an outage.
+	ErrBusy = fmt.Errorf("breaker: %w", limiter.ErrOverloaded)
+)
+
+const (
+	// busyWait is how long a call waits for a place.
+	busyWait = 50 * time.Millisecond
+
+	// faultSpan is for how long nothing but faults must come back until the
+	// breaker opens: many calls can fail by one delayed packet.
+	faultSpan = 250 * time.Millisecond
+
+	// almost is how much earlier than a caller's deadline a socket may end.
+	almost = 5 * time.Millisecond
 )
 
 // Store implements [limiter.Store] by another one. Make it with [New].
@@ -41,6 +56,7 @@ type Store struct {
 	store  limiter.Store
 	cb     *gobreaker.CircuitBreaker[bool]
 	places chan struct{}
+	since  atomic.Int64 // of the first fault in a row, in Unix nanoseconds; 0: none
 }
 
 var _ limiter.Store = (*Store)(nil)
@@ -66,15 +82,15 @@ func New(c Config) (*Store, error) {
 	if c.InFlight == 0 {
 		c.InFlight = 256
 	}
-	return &Store{
-		store:  c.Store,
-		places: make(chan struct{}, c.InFlight),
-		cb: gobreaker.NewCircuitBreaker[bool](gobreaker.Settings{
-			Timeout:     c.Pause,
-			ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= uint32(c.Faults) },
-			IsExcluded:  func(err error) bool { return errors.As(err, new(notItsFault)) },
-		}),
-	}, nil
+	s := &Store{store: c.Store, places: make(chan struct{}, c.InFlight)}
+	s.cb = gobreaker.NewCircuitBreaker[bool](gobreaker.Settings{
+		Timeout: c.Pause,
+		ReadyToTrip: func(n gobreaker.Counts) bool {
+			return n.ConsecutiveFailures >= uint32(c.Faults) && time.Since(time.Unix(0, s.since.Load())) >= faultSpan
+		},
+		IsExcluded: func(err error) bool { return errors.As(err, new(notItsFault)) },
+	})
+	return s, nil
 }
 
 // notItsFault wraps an error that says nothing of the store's health.
@@ -87,16 +103,19 @@ func (s *Store) call(ctx context.Context, f func() (bool, error)) (bool, error) 
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	select {
-	case s.places <- struct{}{}:
-		defer func() { <-s.places }()
-	default:
-		return false, ErrBusy
+	if err := s.enter(ctx); err != nil {
+		return false, err
 	}
+	defer func() { <-s.places }()
 	ok, err := s.cb.Execute(func() (bool, error) {
 		ok, err := f()
-		if err != nil && (ctx.Err() != nil || errors.As(err, new(*limiter.ChargeError)) || errors.Is(err, limiter.ErrCostTooHigh)) {
+		switch {
+		case err == nil:
+			s.since.Store(0)
+		case gone(ctx), errors.As(err, new(*limiter.ChargeError)), errors.Is(err, limiter.ErrCostTooHigh):
 			err = notItsFault{err}
+		default:
+			s.since.CompareAndSwap(0, time.Now().UnixNano())
 		}
 		return ok, err
 	})
@@ -107,6 +126,32 @@ func (s *Store) call(ctx context.Context, f func() (bool, error)) (bool, error) 
 		err = wrapped.error
 	}
 	return ok, err
+}
+
+// enter waits for a place among the calls under way.
+func (s *Store) enter(ctx context.Context) error {
+	select {
+	case s.places <- struct{}{}:
+		return nil
+	default:
+	}
+	timer := time.NewTimer(busyWait)
+	defer timer.Stop()
+	select {
+	case s.places <- struct{}{}:
+		return nil
+	case <-timer.C:
+		return ErrBusy
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// gone reports that the caller does not wait any more: by its own deadline, which
+// a socket may notice before the context does, or because it was cancelled.
+func gone(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && time.Until(deadline) < almost
 }
 
 // Take implements [limiter.Store].

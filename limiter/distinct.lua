@@ -6,34 +6,44 @@ local function at(s, i) return (struct.unpack('>I7', s, 16 * i + 10)) end
 local function again(s, i) return s:byte(16 * i + 9) >= 128 end
 
 local function find(s, member)
-  for i = 0, #s / 16 - 1 do
-    if s:sub(16 * i + 1, 16 * i + 8) == member then return i end
+  local from = 1
+  while true do
+    local p = s:find(member, from, true)
+    if not p then return -1 end
+    if p % 16 == 1 then return (p - 1) / 16 end
+    from = p + 1
   end
-  return -1
 end
 
 local function valid(s)
+  local n = #s / 16
   if #s % 16 ~= 0 or #s > 16000 then return false end
-  local last = 0
-  for i = 0, #s / 16 - 1 do
-    local t = at(s, i)
-    if t < last or t > MAX_INSTANT or s:byte(16 * i + 9) % 128 ~= 0 then return false end
-    last = t
+  return n == 0 or at(s, 0) <= at(s, n - 1) and at(s, n - 1) <= MAX_INSTANT
+end
+
+-- How many touches are at or before t.
+local function upto(s, t)
+  local lo, hi = 0, #s / 16
+  while lo < hi do
+    local mid = math.floor((lo + hi) / 2)
+    if at(s, mid) <= t then lo = mid + 1 else hi = mid end
   end
-  return true
+  return lo
 end
 
 -- The log without its first drop touches and without the one at skip, with
 -- instants of the future pulled to now.
 local function copied(s, now, skip, drop)
-  local n = #s / 16
-  local out = {}
-  for i = drop, n - 1 do
-    if i ~= skip then
-      local touch = s:sub(16 * i + 1, 16 * i + 16)
-      if at(s, i) > now then touch = touch:sub(1, 9) .. struct.pack('>I7', now) end
-      out[#out + 1] = touch
-    end
+  if skip >= drop then
+    s = s:sub(16 * drop + 1, 16 * skip) .. s:sub(16 * skip + 17)
+  else
+    s = s:sub(16 * drop + 1)
+  end
+  local past = upto(s, now)
+  if past == #s / 16 then return s end
+  local out = {s:sub(1, 16 * past)}
+  for i = past, #s / 16 - 1 do
+    out[#out + 1] = s:sub(16 * i + 1, 16 * i + 9) .. struct.pack('>I7', now)
   end
   return table.concat(out)
 end
@@ -41,8 +51,7 @@ end
 local function take(s, now, cost, member, limit, window)
   if not valid(s) then return nil end
   local n = #s / 16
-  local gone = 0
-  while gone < n and at(s, gone) + window <= now do gone = gone + 1 end
+  local gone = upto(s, now - window)
   local live = n - gone
   local function leaves(i) return math.min(at(s, i), now) + window - now end
   local remaining = math.max(0, limit - live)
@@ -53,7 +62,9 @@ local function take(s, now, cost, member, limit, window)
   if fresh and live >= limit then
     local new = nil
     if at(s, n - 1) > now then new = copied(s, now, -1, 0) end
-    return leaves(gone + live - limit), remaining, reset, new
+    local wait = leaves(gone + live - limit)
+    if wait <= 0 then return nil end -- out of order
+    return wait, remaining, reset, new
   end
   local drop, flag = 0, '\128'
   if fresh then

@@ -46,27 +46,31 @@ func (s *Store) call(ctx context.Context, c *call, mode string) (string, error) 
 		s.lead(ctx, []*ticket{t})
 		return t.reply, t.err
 	}
-	select {
-	case together := <-t.lead:
-		s.lead(ctx, together)
-		return t.reply, t.err
-	case <-t.done:
-		return t.reply, t.err
-	case <-ctx.Done():
-		if s.line.leave(t) {
-			return "", fmt.Errorf("redisstore: %w while it waited to be sent", ctx.Err())
+	for {
+		select {
+		case together := <-t.lead:
+			// Others rely on the script, whatever becomes of this caller.
+			go s.leadFor(context.WithoutCancel(ctx), together)
+		case <-t.done:
+			return t.reply, t.err
+		case <-ctx.Done():
+			return "", s.giveUp(ctx, t)
 		}
 	}
-	// It was sent, or is ours to send, at that moment.
+}
+
+// giveUp ends a call whose time is over.
+func (s *Store) giveUp(ctx context.Context, t *ticket) error {
+	if s.line.leave(t) {
+		return fmt.Errorf("redisstore: %w while it waited to be sent", ctx.Err())
+	}
 	select {
-	case together := <-t.lead:
-		s.lead(ctx, together) // others rely on it
-		return t.reply, t.err
-	case <-t.done:
-		return t.reply, t.err
+	case together := <-t.lead: // the lead came at that moment: without this call, to the next
+		s.line.pass(together[1:])
+		return fmt.Errorf("redisstore: %w while it waited to be sent", ctx.Err())
 	default:
-		c.lost = true
-		return "", fmt.Errorf("redisstore: %w while it was under way", ctx.Err())
+		t.call.lost = true
+		return fmt.Errorf("redisstore: %w while it was under way", ctx.Err())
 	}
 }
 
@@ -101,25 +105,41 @@ func (l *line) leave(t *ticket) bool {
 func (l *line) next() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.waiting) == 0 {
-		l.busy = false
-		return
-	}
 	n := min(len(l.waiting), maxTogether)
 	together := append([]*ticket(nil), l.waiting[:n]...)
 	l.waiting = append(l.waiting[:0], l.waiting[n:]...)
+	l.hand(together)
+}
+
+// pass hands the lead on to those who were to go with somebody who gave up.
+func (l *line) pass(together []*ticket) {
+	if len(together) == 0 {
+		l.next()
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hand(together)
+}
+
+func (l *line) hand(together []*ticket) {
+	if len(together) == 0 {
+		l.busy = false
+		return
+	}
 	together[0].lead <- together
 }
 
-// lead sends the calls of together in one script, hands the line on, and tells
-// the others.
+// leadFor leads on behalf of others, who have waited already.
+func (s *Store) leadFor(ctx context.Context, together []*ticket) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	s.lead(ctx, together)
+}
+
+// lead sends the calls of together in one script, tells them, and hands the lead on.
 func (s *Store) lead(ctx context.Context, together []*ticket) {
 	defer s.line.next()
-	if len(together) > 1 { // the leader may go, the others stay
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
-		defer cancel()
-	}
 	replies, err := s.run(ctx, together)
 	for i, t := range together {
 		t.err = err

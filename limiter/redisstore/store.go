@@ -61,6 +61,15 @@ func New(c Config) (*Store, error) {
 		scripts: scripts{laws: map[string]int{}, made: map[uint64]script{}, known: map[limiter.Limit]*compiled{}},
 	}
 	s.calls.New = func() any { return new(call) }
+	// The laws of the package in one order, so that all processes have the same
+	// scripts, of which the server keeps every one that it has seen.
+	for _, l := range []limiter.Limit{
+		limiter.SlidingWindow{}, limiter.SlidingWindowCounter{}, limiter.TokenBucket{}, limiter.FixedWindow{}, limiter.Backoff{}, limiter.Distinct{},
+	} {
+		if _, err := s.scripts.compile(l); err != nil {
+			return nil, err
+		}
+	}
 	return s, nil
 }
 
@@ -95,6 +104,9 @@ func (s *Store) Refund(ctx context.Context, charges []limiter.Charge) error {
 	for i := range charges {
 		if charge := &charges[i]; charge.Taken {
 			charge.Taken = false // whatever comes of it: a refund is made once
+			if charge.Cost < 1 || charge.Cost > limiter.MaxLimit {
+				return &limiter.ChargeError{Index: i, Err: fmt.Errorf("redisstore: Cost of a refund is %d, want 1 to %d", charge.Cost, limiter.MaxLimit)}
+			}
 			if err := c.add(s, charge, i, 0); err != nil {
 				return err
 			}

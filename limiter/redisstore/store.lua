@@ -139,7 +139,12 @@ local replies, keys, args = {}, 0, 1
 while args < #ARGV do
   local mode, n = ARGV[args + 1], tonumber(ARGV[args + 2])
   local ok, reply = pcall(decide, mode, keys, args + 2, n)
-  replies[#replies + 1] = ok and '+' .. reply or '-' .. tostring(type(reply) == 'table' and reply.err or reply)
+  if not ok then
+    reply = tostring(type(reply) == 'table' and reply.err or reply)
+    -- The client looks for another server then; nothing can have been written.
+    if reply:find('READONLY', 1, true) == 1 then return redis.error_reply(reply) end
+  end
+  replies[#replies + 1] = (ok and '+' or '-') .. reply
   keys, args = keys + n, args + 2 + n
 end
 return replies

@@ -192,6 +192,41 @@ func TestBackoffModel(t *testing.T) {
 	}
 }
 
+// When numbers change, the failures stay and are read under the new ones: nobody
+// is set free by the change, and no wait is longer than the new numbers have.
+func TestBackoffOldAndNewNumbersInTurns(t *testing.T) {
+	young := limiter.Backoff{Free: 3, Base: time.Minute, Factor: 4, Max: 2 * time.Hour, LockAfter: 20, Forget: day, ForgetBeyond: 30 * day}
+	var state []byte
+	now, failures := t0, int64(0)
+	for range 300 {
+		l := password
+		if failures%2 == 1 {
+			l = young
+		}
+		d, next := one(t, l, state, now, "")
+		switch {
+		case d.Allowed:
+			failures++
+			require.False(t, l.LockAfter <= failures-1, "beyond the lock of %v", l)
+		case d.Locked:
+			require.GreaterOrEqual(t, failures, l.LockAfter)
+		default:
+			require.LessOrEqual(t, d.RetryAfter, l.Max)
+		}
+		state = next
+		now += us(d.RetryAfter)
+		if d.Locked {
+			break
+		}
+	}
+	require.GreaterOrEqual(t, failures, int64(20))
+	require.LessOrEqual(t, failures, int64(21))
+	d, _ := one(t, young, state, now, "")
+	require.True(t, d.Locked, "the smaller lock holds what both have counted")
+	d, _ = one(t, password, state, now, "")
+	require.False(t, d.Locked)
+}
+
 func TestBackoffClockBackAndGarbage(t *testing.T) {
 	var state []byte
 	for range 12 {

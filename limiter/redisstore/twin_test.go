@@ -209,6 +209,8 @@ func TestTwinsAgreeWhenNumbersChange(t *testing.T) {
 		{limiter.SlidingWindowCounter{Limit: 200, Window: time.Hour}, limiter.SlidingWindowCounter{Limit: 50, Window: time.Minute}},
 		{limiter.FixedWindow{Limit: 20, Window: time.Hour}, limiter.FixedWindow{Limit: 5, Window: time.Minute}},
 		{limiter.Distinct{Limit: 8, Window: time.Hour}, limiter.Distinct{Limit: 3, Window: time.Minute}},
+		{limiter.Backoff{Free: 5, Base: time.Second, Factor: 2, Max: time.Hour, LockAfter: 30, Forget: time.Hour, ForgetBeyond: 10 * day},
+			limiter.Backoff{Free: 2, Base: time.Minute, Factor: 3, Max: 2 * time.Hour, LockAfter: 9, Forget: time.Minute, ForgetBeyond: 2 * day}},
 	} {
 		var script *redis.Script
 		for seed := range uint64(20) {

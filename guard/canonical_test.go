@@ -90,8 +90,10 @@ func TestOpaqueNamesAreTakenByteForByte(t *testing.T) {
 // name that it does not know is counted all the same.
 func TestResolverMergesAliases(t *testing.T) {
 	ids := map[string]string{"alice": "17", "alice@example.com": "17"}
+	asked := 0
 	b := newBench(t, func(c *guard.Config) {
 		c.Resolve = func(_ context.Context, name string) (string, error) {
+			asked++
 			if name == "broken" {
 				return "", errors.New("no database")
 			}
@@ -111,7 +113,9 @@ func TestResolverMergesAliases(t *testing.T) {
 	_, err := b.Check(ctx, by("broken", here))
 	require.ErrorIs(t, err, guard.ErrUnavailable)
 
-	require.NoError(t, b.Unlock(ctx, "alice@example.com"))
+	asked = 0
+	require.NoError(t, b.Unlock(ctx, "alice@example.com", "login", "login/account"))
+	require.Equal(t, 1, asked, "once, however many actions")
 	b.requireAdmitted(t, by("alice", here))
 }
 

@@ -57,14 +57,12 @@ func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 	ok, err := g.store.Take(ctx, pass.charges)
 	switch {
 	case err == nil:
-	case isOutage(ctx, err):
-		ok, err = g.decideWithout(ctx, pass, err)
-	case errors.Is(err, limiter.ErrOverloaded):
+	case limiter.Gone(ctx), errors.Is(err, limiter.ErrOverloaded):
 		err = g.unavailable(ctx, p.action, err)
+	case isOutage(err):
+		ok, err = g.decideWithout(ctx, pass, err)
 	}
 	switch {
-	case err != nil && ctx.Err() != nil: // a client that has gone is no fault of the store
-		return nil, context.Cause(ctx)
 	case err != nil:
 		return nil, err
 	case !ok:
@@ -92,17 +90,25 @@ func (g *Guard) policy(action string) (*policy, error) {
 	return nil, fmt.Errorf("%w: %q", ErrNoPolicy, action)
 }
 
-// identify is the account of an attempt. A name that cannot be one is nobody's:
-// the attempt is charged to its address, and the application, given no account,
-// finds nobody.
+// identify is the account of an attempt under p.
 func (g *Guard) identify(ctx context.Context, p *policy, account string) (identity, error) {
+	if !p.countsAccounts {
+		return identity{account: g.canonical(account)}, nil // whose id nobody needs
+	}
+	return g.identifyAccount(ctx, p.action, account)
+}
+
+// identifyAccount resolves an account. A name that cannot be one is nobody's: the
+// attempt is charged to its address, and the application, given no account, finds
+// nobody.
+func (g *Guard) identifyAccount(ctx context.Context, action, account string) (identity, error) {
 	who := identity{account: g.canonical(account)}
-	if who.account == "" || g.resolve == nil || !p.countsAccounts {
+	if who.account == "" || g.resolve == nil {
 		return who, nil
 	}
 	id, err := g.resolve(ctx, who.account)
 	if err != nil {
-		return identity{}, g.unavailable(ctx, p.action, fmt.Errorf("resolver: %w", err))
+		return identity{}, g.unavailable(ctx, action, fmt.Errorf("resolver: %w", err))
 	}
 	who.id = id
 	return who, nil
@@ -111,8 +117,8 @@ func (g *Guard) identify(ctx context.Context, p *policy, account string) (identi
 // unavailable is what became of a question that err left without an answer. A
 // client that has gone away is no fault of the store, and raises no alarm.
 func (g *Guard) unavailable(ctx context.Context, action string, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	if limiter.Gone(ctx) {
+		return cmp.Or(context.Cause(ctx), context.DeadlineExceeded)
 	}
 	g.observe(ctx, Event{Kind: Broken, Action: action, Err: err})
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"authguard/limiter"
 )
@@ -39,12 +38,8 @@ func (o Outage) String() string {
 }
 
 // isOutage reports that err is a fault of the store: no mistake in what it was
-// asked, no crowd that somebody sends, no client that has gone. Only then do the
-// rules' OnOutage decide.
-func isOutage(ctx context.Context, err error) bool {
-	if deadline, ok := ctx.Deadline(); ctx.Err() != nil || ok && time.Until(deadline) < 5*time.Millisecond {
-		return false // a socket may notice the client's own deadline first
-	}
+// asked, and no crowd that somebody sends. Only then do the rules' OnOutage decide.
+func isOutage(err error) bool {
 	if errors.Is(err, limiter.ErrState) {
 		return true
 	}

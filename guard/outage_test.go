@@ -173,6 +173,18 @@ func TestACrowdAndAMistakeAreNoOutage(t *testing.T) {
 	require.Zero(t, b.events.count(guard.Degraded))
 }
 
+// A socket may end before the context whose deadline it has.
+func TestADeadlineOfTheClientIsNoOutage(t *testing.T) {
+	quota := guard.Rule{Name: "quota", By: guard.ByIP, Limits: window(5, time.Minute), OnOutage: guard.OutageAllow}
+	b := newBench(t, func(c *guard.Config) { c.Store = brokenStore{errors.New("i/o timeout")} }, login(quota))
+	hurried, cancel := context.WithTimeout(ctx, 4*time.Millisecond)
+	defer cancel()
+	_, err := b.Check(hurried, by("", here))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Zero(t, b.events.count(guard.Degraded))
+	require.Zero(t, b.events.count(guard.Broken))
+}
+
 func TestUnlockReachesWhatWasCountedLocally(t *testing.T) {
 	b, store := newFlakyBench(t, 1, withOutage(accountRule(), guard.OutageLocal))
 	store.down.Store(true)

@@ -20,9 +20,16 @@ func (g *Guard) Unlock(ctx context.Context, account string, actions ...string) e
 			actions = append(actions, action)
 		}
 	}
+	who, err := g.identifyAccount(ctx, actions[0], account)
+	if err != nil {
+		return err
+	}
+	if who.account == "" {
+		return fmt.Errorf("%w: no account to unlock", ErrMissing)
+	}
 	var keys []string
 	for _, name := range actions {
-		own, err := g.accountKeys(ctx, name, account)
+		own, err := g.accountKeys(name, who)
 		if err != nil {
 			return err
 		}
@@ -48,18 +55,11 @@ func (g *Guard) Unlock(ctx context.Context, account string, actions ...string) e
 
 // accountKeys are the store keys of an account in the rules that name means: an
 // action, or action/rule.
-func (g *Guard) accountKeys(ctx context.Context, name, account string) ([]string, error) {
+func (g *Guard) accountKeys(name string, who identity) ([]string, error) {
 	action, rule, one := strings.Cut(name, "/")
 	p, err := g.policy(action)
 	if err != nil {
 		return nil, err
-	}
-	who, err := g.identify(ctx, p, account)
-	if err != nil {
-		return nil, err
-	}
-	if who.account == "" {
-		return nil, fmt.Errorf("%w: no account to unlock", ErrMissing)
 	}
 	var limits []ruleLimit
 	for _, l := range p.limits {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // A Store remembers the state of every key and applies the laws to it. It is
@@ -79,6 +80,15 @@ func CheckBatch(charges []Charge) error {
 // the call: too many come at once. It is no outage; whoever sends them must not be
 // able to choose what happens in one.
 var ErrOverloaded = errors.New("limiter: too many calls of the store at once")
+
+// Gone reports that whoever asked under ctx does not wait any more: it is
+// cancelled, or its deadline is here, which a socket may notice a little before
+// the context does. What then fails is no fault of the store.
+func Gone(ctx context.Context) bool {
+	const almost = 5 * time.Millisecond
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && time.Until(deadline) < almost
+}
 
 // A ChargeError says which charge of a batch an error is about. It does not
 // repeat the key, which may be a secret.

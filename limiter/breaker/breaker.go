@@ -46,9 +46,6 @@ const (
 	// faultSpan is for how long nothing but faults must come back until the
 	// breaker opens: many calls can fail by one delayed packet.
 	faultSpan = 250 * time.Millisecond
-
-	// almost is how much earlier than a caller's deadline a socket may end.
-	almost = 5 * time.Millisecond
 )
 
 // Store implements [limiter.Store] by another one. Make it with [New].
@@ -112,7 +109,7 @@ func (s *Store) call(ctx context.Context, f func() (bool, error)) (bool, error) 
 		switch {
 		case err == nil:
 			s.since.Store(0)
-		case gone(ctx), errors.As(err, new(*limiter.ChargeError)), errors.Is(err, limiter.ErrCostTooHigh):
+		case limiter.Gone(ctx), errors.As(err, new(*limiter.ChargeError)), errors.Is(err, limiter.ErrCostTooHigh):
 			err = notItsFault{err}
 		default:
 			s.since.CompareAndSwap(0, time.Now().UnixNano())
@@ -145,13 +142,6 @@ func (s *Store) enter(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// gone reports that the caller does not wait any more: by its own deadline, which
-// a socket may notice before the context does, or because it was cancelled.
-func gone(ctx context.Context) bool {
-	deadline, ok := ctx.Deadline()
-	return ctx.Err() != nil || ok && time.Until(deadline) < almost
 }
 
 // Take implements [limiter.Store].

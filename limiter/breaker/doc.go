@@ -4,7 +4,8 @@
 //
 //	store, err := breaker.New(breaker.Config{Store: shared})
 //
-// After a few faults in a row it lets nothing through for a moment, then one call
-// to try; if that comes back, all do. What a caller does without the store is its
+// When a few faults in a row, over a quarter of a second, have come back and
+// nothing else, it lets nothing through for a moment, then one call to try; if that
+// comes back, all do. What a caller does without the store is its
 // own choice; package guard has it in each rule (OnOutage).
 package breaker

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"authguard/internal/testkit"
 )
 
 func TestMailRoomSendsInOrderAndDrains(t *testing.T) {
@@ -30,7 +32,7 @@ func TestMailRoomSendsInOrderAndDrains(t *testing.T) {
 
 func TestMailRoomDropsWhatFindsNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log := new(lockedBuffer)
+		log := new(testkit.Buffer)
 		m := newMailRoom(slog.New(slog.NewTextHandler(log, nil)))
 		release := make(chan struct{})
 		sent := 0

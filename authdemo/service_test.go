@@ -20,6 +20,7 @@ import (
 
 	"authguard/authdemo/password"
 	"authguard/guard"
+	"authguard/internal/testkit"
 	"authguard/limiter/memstore"
 	"authguard/policies"
 )
@@ -29,7 +30,7 @@ type world struct {
 	testing.TB
 	svc *Service
 	box *Outbox
-	log *lockedBuffer
+	log *testkit.Buffer
 
 	mu  sync.Mutex
 	now time.Time
@@ -50,7 +51,7 @@ func (w *world) advance(d time.Duration) {
 // newWorld is a service at https://login.example.com, changed by change.
 func newWorld(t testing.TB, change ...func(*Config)) *world {
 	t.Helper()
-	w := &world{TB: t, box: new(Outbox), log: new(lockedBuffer), now: time.Unix(1_800_000_000, 0)}
+	w := &world{TB: t, box: new(Outbox), log: new(testkit.Buffer), now: time.Unix(1_800_000_000, 0)}
 	cfg := Config{
 		DB:        filepath.Join(t.TempDir(), "demo.db"),
 		Store:     memstore.New(memstore.Config{Now: w.clock}),
@@ -203,23 +204,6 @@ func same(t *testing.T, a, b *httptest.ResponseRecorder) {
 	assert.Equal(t, a.Code, b.Code)
 	assert.Equal(t, a.Header(), b.Header())
 	assert.Equal(t, a.Body.String(), b.Body.String())
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 func TestNewNamesWhatIsMissing(t *testing.T) {

@@ -140,9 +140,9 @@ func TestASuccessEndsTheStreakAndTheWindowAges(t *testing.T) {
 	b.fail(t, 4, by("bob", here))
 	require.NoError(t, b.requireAdmitted(t, by("bob", here)).Succeed(ctx))
 	require.Equal(t, []int64{4, 0, 4}, b.used(t, by("bob", here)))
-	b.clock.advance(15*time.Minute - time.Microsecond)
+	b.clock.Advance(15*time.Minute - time.Microsecond)
 	require.Equal(t, []int64{4, 0, 4}, b.used(t, by("bob", here)))
-	b.clock.advance(time.Microsecond)
+	b.clock.Advance(time.Microsecond)
 	require.Equal(t, []int64{0, 0, 0}, b.used(t, by("bob", here)))
 }
 
@@ -237,7 +237,7 @@ func TestANewCodeAndANewAddressBuyNoGuess(t *testing.T) {
 				guesses++
 				require.NoError(t, pass.Fail(ctx))
 			}
-			b.clock.advance(time.Second)
+			b.clock.Advance(time.Second)
 		}
 		if !b.requireAdmitted(t, guard.Attempt{Action: "issue", Account: "bob", IP: address(n)}).Silenced() {
 			sent++
@@ -247,7 +247,7 @@ func TestANewCodeAndANewAddressBuyNoGuess(t *testing.T) {
 	require.Equal(t, 3, sent)
 	// Even the right code is refused until the window has aged.
 	b.requireDenied(t, 400*time.Second, code(n))
-	b.clock.advance(400 * time.Second)
+	b.clock.Advance(400 * time.Second)
 	require.NoError(t, b.requireAdmitted(t, code(n)).Succeed(ctx))
 }
 

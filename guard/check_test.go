@@ -19,14 +19,14 @@ func TestFiveFailuresThenAnHonestWait(t *testing.T) {
 	b := newBench(t, nil, login(accountRule()))
 	for range 5 {
 		b.fail(t, 1, by("bob", here))
-		b.clock.advance(time.Second)
+		b.clock.Advance(time.Second)
 	}
 	d := b.requireDenied(t, 895*time.Second, by("bob", here))
 	require.Equal(t, []string{"account"}, d.Rules)
 	require.Equal(t, "guard: login/account refuses; retry after 14m55s", d.Error())
-	b.clock.advance(895*time.Second - time.Microsecond)
+	b.clock.Advance(895*time.Second - time.Microsecond)
 	b.requireDenied(t, time.Microsecond, by("bob", here))
-	b.clock.advance(time.Microsecond)
+	b.clock.Advance(time.Microsecond)
 	b.requireAdmitted(t, by("bob", here))
 }
 
@@ -58,14 +58,14 @@ func TestRefusedAttemptsChargeNothing(t *testing.T) {
 	b := newBench(t, nil, login(accountRule(), ipRule(20)))
 	b.fail(t, 5, by("bob", here))
 	for range 899 {
-		b.clock.advance(time.Second)
+		b.clock.Advance(time.Second)
 		_, err := b.Check(ctx, by("bob", here))
 		require.ErrorAs(t, err, new(*guard.Denied))
 	}
 	status, err := b.Inspect(ctx, by("bob", here))
 	require.NoError(t, err)
 	require.EqualValues(t, 5, status[1].Used(), "the address was charged for the admitted five only")
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	b.requireAdmitted(t, by("bob", here))
 }
 

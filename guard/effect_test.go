@@ -21,7 +21,7 @@ func TestSilentPassesAndSaysSo(t *testing.T) {
 		require.Len(t, pass.Limits(), 1, "the silent rule does not show")
 	}
 	require.Equal(t, 7, b.events.count(guard.Silenced))
-	b.clock.advance(time.Hour)
+	b.clock.Advance(time.Hour)
 	require.False(t, b.requireAdmitted(t, by("bob", here)).Silenced())
 	// The day's limit is reached now. The hour's is charged no further by what it silences.
 	for range 5 {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"authguard/guard"
+	"authguard/internal/testkit"
 	"authguard/limiter"
 	"authguard/limiter/memstore"
 )
@@ -20,26 +21,6 @@ var (
 	secret = []byte("a secret of thirty-two bytes !!!")
 	here   = netip.MustParseAddr("198.51.100.9")
 )
-
-// clock is a hand-set clock.
-type clock struct {
-	mu sync.Mutex
-	t  time.Time
-}
-
-func newClock() *clock { return &clock{t: time.Unix(1_800_000_000, 0)} }
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.t
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.t = c.t.Add(d)
-}
 
 // recorder keeps the events it is told of.
 type recorder struct {
@@ -67,16 +48,16 @@ func (r *recorder) count(k guard.EventKind) (n int) {
 // bench is a guard with its clock, store and recorder.
 type bench struct {
 	*guard.Guard
-	clock  *clock
+	clock  *testkit.Clock
 	store  limiter.Store
 	events *recorder
 }
 
 func newBench(t testing.TB, change func(*guard.Config), policies ...guard.Policy) bench {
 	t.Helper()
-	b := bench{clock: newClock(), events: &recorder{}}
-	b.store = memstore.New(memstore.Config{Now: b.clock.now})
-	c := guard.Config{Store: b.store, Secret: secret, Policies: policies, Observer: b.events, Now: b.clock.now}
+	b := bench{clock: testkit.NewClock(time.Unix(1_800_000_000, 0)), events: &recorder{}}
+	b.store = memstore.New(memstore.Config{Now: b.clock.Now})
+	c := guard.Config{Store: b.store, Secret: secret, Policies: policies, Observer: b.events, Now: b.clock.Now}
 	if change != nil {
 		change(&c)
 	}

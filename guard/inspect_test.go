@@ -13,7 +13,7 @@ import (
 func TestInspectExplainsAndConsumesNothing(t *testing.T) {
 	b := newBench(t, nil, login(accountRule(), ipRule(20)))
 	b.fail(t, 5, by("bob", here))
-	b.clock.advance(time.Minute)
+	b.clock.Advance(time.Minute)
 	for range 100 {
 		status, err := b.Inspect(ctx, by("BOB", here))
 		require.NoError(t, err)

@@ -116,7 +116,7 @@ func TestFlappingGivesNoSecondBudget(t *testing.T) {
 	for i := range 40 {
 		store.down.Store(i%2 == 0)
 		admitted += b.attempts(t, 5, by("bob", here))
-		b.clock.advance(time.Second)
+		b.clock.Advance(time.Second)
 	}
 	require.Equal(t, 10, admitted, "five shared and five local")
 }

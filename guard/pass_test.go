@@ -90,12 +90,12 @@ func TestSuccessesCountOnlyWhereAttemptsDo(t *testing.T) {
 func TestALateSuccessGivesNothingBack(t *testing.T) {
 	b := newBench(t, nil, login(accountRule()))
 	onTime := b.requireAdmitted(t, by("bob", here))
-	b.clock.advance(10 * time.Second)
+	b.clock.Advance(10 * time.Second)
 	require.NoError(t, onTime.Succeed(ctx))
 	require.Equal(t, []int64{0}, b.used(t, by("bob", here)))
 
 	late := b.requireAdmitted(t, by("bob", here))
-	b.clock.advance(10*time.Second + time.Microsecond)
+	b.clock.Advance(10*time.Second + time.Microsecond)
 	require.NoError(t, late.Succeed(ctx))
 	require.Equal(t, []int64{1}, b.used(t, by("bob", here)))
 	require.Equal(t, 1, b.events.count(guard.Abandoned))

@@ -39,7 +39,7 @@ func (b bench) exhaust(t *testing.T, a guard.Attempt) (failures int) {
 		if denied.Locked {
 			return failures
 		}
-		b.clock.advance(denied.RetryAfter)
+		b.clock.Advance(denied.RetryAfter)
 	}
 }
 
@@ -47,7 +47,7 @@ func TestAStreakLocksAndOnlyRecoveryOpensIt(t *testing.T) {
 	b := passwordBench(t)
 	require.Equal(t, 6, b.exhaust(t, by("bob", here)))
 	for _, later := range []time.Duration{0, time.Hour, 24 * time.Hour} {
-		b.clock.advance(later)
+		b.clock.Advance(later)
 		d := b.requireDenied(t, time.Hour, by("bob", here))
 		require.True(t, d.Locked)
 	}

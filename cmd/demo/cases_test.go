@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"authguard/internal/testkit"
 )
 
 // CF-01: what is in force is printed at the start, with units; a bare number
@@ -18,7 +20,7 @@ func TestTheLimitsInForceArePrinted(t *testing.T) {
 	dir := t.TempDir()
 	own := filepath.Join(dir, "own.yaml")
 	require.NoError(t, os.WriteFile(own, []byte("login: {account: {by: account, limit: 7 per 90s, counts: failures}}\n"), 0o600))
-	out := new(lockedBuffer)
+	out := new(testkit.Buffer)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error, 1)

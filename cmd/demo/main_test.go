@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"flag"
 	"io"
@@ -20,6 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"authguard/internal/testkit"
 	"authguard/internal/testserver"
 )
 
@@ -34,7 +34,7 @@ type started struct {
 func start(t *testing.T, dir string, args ...string) started {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	out := new(lockedBuffer)
+	out := new(testkit.Buffer)
 	ended := make(chan error, 1)
 	args = append([]string{"-addr", "127.0.0.1:0", "-db", filepath.Join(dir, "demo.db")}, args...)
 	go func() { ended <- run(ctx, args, noEnv, out, io.Discard) }()
@@ -134,7 +134,7 @@ func TestThePublicIsRefusedBeforeListening(t *testing.T) {
 }
 
 func TestHelpNamesTheVariables(t *testing.T) {
-	help := new(lockedBuffer)
+	help := new(testkit.Buffer)
 	err := run(t.Context(), []string{"-h"}, noEnv, io.Discard, help)
 	require.ErrorIs(t, err, flag.ErrHelp)
 	require.Equal(t, statusOK, report(help, err))
@@ -157,7 +157,7 @@ func TestReport(t *testing.T) {
 		{[]string{"-addr", ":0"}, statusFailed, "demo: " + errNoMail.Error() + "\n"},
 		{[]string{"-policies", own}, statusFailed, "demo:\n" + own + ":1:29: login/ip: limit \"5 per 900\": 900 has no unit, write 900s\n"},
 	} {
-		stderr := new(lockedBuffer)
+		stderr := new(testkit.Buffer)
 		require.Equal(t, tt.status, report(stderr, run(t.Context(), tt.args, noEnv, io.Discard, stderr)), tt.args)
 		require.Equal(t, tt.said, stderr.String(), tt.args)
 	}
@@ -166,7 +166,7 @@ func TestReport(t *testing.T) {
 
 func TestASecretThatOthersCanReadIsReported(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "demo.secret")
-	log := new(lockedBuffer)
+	log := new(testkit.Buffer)
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	first, err := loadSecret(path, logger)
 	require.NoError(t, err)
@@ -181,7 +181,7 @@ func TestASecretThatOthersCanReadIsReported(t *testing.T) {
 
 // The commands of the banner, in its order, end with the account's new password.
 func TestTheBannerNamesAllSteps(t *testing.T) {
-	out := new(lockedBuffer)
+	out := new(testkit.Buffer)
 	printBanner(out, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}, &options{}, nil)
 	require.Regexp(t, `(?s)/login --json.*/api/keys.*/login --json.*/password-reset --json.*/dev/outbox\n.*/password-reset/confirm --json '\{"token":"TOKEN","password":"[a-z ]+"\}'`, out.String())
 }
@@ -225,21 +225,4 @@ func TestSecretIsMadeOnce(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	require.NoError(t, err)
 	assert.Len(t, entries, 1, "nothing is left over")
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

@@ -1,24 +1,24 @@
 package testserver
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"authguard/internal/testkit"
 )
 
 // process is a server that ends with its test.
 type process struct {
 	addr   string
 	cmd    *exec.Cmd
-	output *output
+	output *testkit.Buffer
 	exited chan struct{}
 }
 
@@ -40,7 +40,7 @@ func find(t testing.TB, name string) string {
 
 func run(t testing.TB, cmd *exec.Cmd) *process {
 	t.Helper()
-	p := &process{cmd: cmd, output: new(output), exited: make(chan struct{})}
+	p := &process{cmd: cmd, output: new(testkit.Buffer), exited: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = p.output, p.output
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -75,24 +75,6 @@ func (p *process) answers() error {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-}
-
-// output keeps what a server prints.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(b)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
 }
 
 func freePort() (int, error) {

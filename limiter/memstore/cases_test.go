@@ -33,13 +33,13 @@ func TestEveryKeyLivesAsLongAsItCounts(t *testing.T) {
 		for _, limit := range lawsOf(w) {
 			t.Run(fmt.Sprintf("%s %v", limit.Law(), w), func(t *testing.T) {
 				c := newClock()
-				s := memstore.New(memstore.Config{Now: c.now})
+				s := memstore.New(memstore.Config{Now: c.Now})
 				ask := func(i int) []limiter.Charge {
 					return []limiter.Charge{{Key: "k", Limit: limit, Ask: limiter.Ask{Cost: 1, Member: fmt.Sprintf("member %d", i)[:limiter.MemberBytes]}}}
 				}
 				var receipt []limiter.Charge
 				for i := range 11 { // over two windows, some admitted and some denied
-					c.advance(w / 5)
+					c.Advance(w / 5)
 					charges := ask(i)
 					_, err := s.Take(ctx, charges)
 					require.NoError(t, err)
@@ -55,13 +55,13 @@ func TestEveryKeyLivesAsLongAsItCounts(t *testing.T) {
 				reset := look[0].Decision.ResetAfter
 				require.Positive(t, reset, "something still counts")
 
-				c.advance(reset - time.Microsecond)
+				c.Advance(reset - time.Microsecond)
 				s.Sweep()
 				require.Equal(t, 1, s.Stats().Keys, "not forgotten while it counts")
 				require.NoError(t, s.Peek(ctx, look))
 				require.Positive(t, look[0].Decision.ResetAfter)
 
-				c.advance(time.Second + time.Microsecond)
+				c.Advance(time.Second + time.Microsecond)
 				require.NoError(t, s.Peek(ctx, look)) // a read does not prolong it
 				s.Sweep()
 				require.Zero(t, s.Stats().Keys)
@@ -71,8 +71,8 @@ func TestEveryKeyLivesAsLongAsItCounts(t *testing.T) {
 				usable, err := s.Take(ctx, ask(0))
 				require.NoError(t, err)
 				require.True(t, usable, "usable again")
-				c.advance(3 * w)
-				c.advance(time.Second)
+				c.Advance(3 * w)
+				c.Advance(time.Second)
 				s.Sweep()
 				require.Zero(t, s.Stats().Keys)
 			})
@@ -85,17 +85,17 @@ func TestEveryKeyLivesAsLongAsItCounts(t *testing.T) {
 func TestAKeyThatExpiresBetweenCallsIsNotImmortal(t *testing.T) {
 	for _, limit := range lawsOf(time.Minute) {
 		c := newClock()
-		s := memstore.New(memstore.Config{Now: c.now})
+		s := memstore.New(memstore.Config{Now: c.Now})
 		for range 20 { // a health check that beats exactly at the window's length
 			charges := []limiter.Charge{{Key: "k", Limit: limit, Ask: limiter.Ask{Cost: 1, Member: "12345678"}}}
 			ok, err := s.Take(ctx, charges)
 			require.NoError(t, err)
 			require.True(t, ok, limit.Law())
-			c.advance(charges[0].Decision.ResetAfter)
+			c.Advance(charges[0].Decision.ResetAfter)
 			s.Sweep()
 			require.NoError(t, s.Refund(ctx, charges))
 		}
-		c.advance(2*time.Minute + time.Second)
+		c.Advance(2*time.Minute + time.Second)
 		s.Sweep()
 		require.Zero(t, s.Stats().Keys, limit.Law())
 	}

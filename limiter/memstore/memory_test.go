@@ -4,36 +4,19 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"authguard/internal/testkit"
 	"authguard/limiter"
 	"authguard/limiter/memstore"
 )
 
 var ctx = context.Background()
 
-type clock struct {
-	mu sync.Mutex
-	t  time.Time
-}
-
-func newClock() *clock { return &clock{t: time.Unix(1_800_000_000, 0)} }
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.t
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.t = c.t.Add(d)
-}
+func newClock() *testkit.Clock { return testkit.NewClock(time.Unix(1_800_000_000, 0)) }
 
 func hit(t testing.TB, s limiter.Store, key string, limit limiter.Limit, cost int64) bool {
 	t.Helper()
@@ -48,15 +31,15 @@ var five = limiter.SlidingWindow{Limit: 5, Window: 15 * time.Minute}
 // never holds a lock for long.
 func TestSweepLeavesNothingBehind(t *testing.T) {
 	c := newClock()
-	s := memstore.New(memstore.Config{Now: c.now})
+	s := memstore.New(memstore.Config{Now: c.Now})
 	for i := range 100_000 {
 		require.True(t, hit(t, s, fmt.Sprint(i), five, int64(1+i%5)))
 	}
 	require.Equal(t, 100_000, s.Stats().Keys)
-	c.advance(15*time.Minute - time.Second)
+	c.Advance(15*time.Minute - time.Second)
 	s.Sweep()
 	require.Equal(t, 100_000, s.Stats().Keys, "nothing is swept before its time")
-	c.advance(2 * time.Second)
+	c.Advance(2 * time.Second)
 	s.Sweep()
 	require.Zero(t, s.Stats().Keys)
 	require.Less(t, s.Stats().Bytes, 200_000, "the memory is given back, but for a small table a shard")
@@ -67,11 +50,11 @@ func TestSweepLeavesNothingBehind(t *testing.T) {
 // Writes alone keep the table free of keys that are whole again.
 func TestWritesSweep(t *testing.T) {
 	c := newClock()
-	s := memstore.New(memstore.Config{Now: c.now})
+	s := memstore.New(memstore.Config{Now: c.Now})
 	limit := limiter.FixedWindow{Limit: 5, Window: time.Second}
 	for i := range 200_000 {
 		hit(t, s, fmt.Sprint(i), limit, 1)
-		c.advance(10 * time.Millisecond)
+		c.Advance(10 * time.Millisecond)
 	}
 	require.Less(t, s.Stats().Keys, 10_000, "some 200 are live at any time")
 }
@@ -86,7 +69,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		"large":    limiter.SlidingWindow{Limit: 1000, Window: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := memstore.New(memstore.Config{MaxBytes: bound, Now: c.now})
+			s := memstore.New(memstore.Config{MaxBytes: bound, Now: c.Now})
 			n := 200_000 // twenty times what there is room for
 			if name == "large" {
 				n = 20_000
@@ -112,7 +95,7 @@ func TestMemoryIsBounded(t *testing.T) {
 // A flood of invented names sets neither a denying nor a half-used key free,
 // and locks nobody else out.
 func TestAFloodFreesNobodyAndLocksOutNobody(t *testing.T) {
-	s := memstore.New(memstore.Config{MaxBytes: 1 << 20, Now: newClock().now})
+	s := memstore.New(memstore.Config{MaxBytes: 1 << 20, Now: newClock().Now})
 	for i := range 500 {
 		require.True(t, hit(t, s, fmt.Sprint("blocked", i), five, 5))
 		require.True(t, hit(t, s, fmt.Sprint("half", i), five, 3))
@@ -128,7 +111,7 @@ func TestAFloodFreesNobodyAndLocksOutNobody(t *testing.T) {
 
 func TestFullOfDenyingKeysIsAnError(t *testing.T) {
 	c := newClock()
-	s := memstore.New(memstore.Config{MaxBytes: 64 << 10, Now: c.now})
+	s := memstore.New(memstore.Config{MaxBytes: 64 << 10, Now: c.Now})
 	take := func(key string) (bool, error) {
 		return s.Take(ctx, []limiter.Charge{
 			{Key: key, Limit: limiter.FixedWindow{Limit: 1, Window: time.Minute}, Ask: limiter.Ask{Cost: 1}},
@@ -157,7 +140,7 @@ func TestFullOfDenyingKeysIsAnError(t *testing.T) {
 	require.ErrorIs(t, err, memstore.ErrFull)
 	require.Equal(t, keys, s.Stats().Keys, "nothing of the failed batch stays")
 
-	c.advance(time.Minute)
+	c.Advance(time.Minute)
 	ok, err := take(fmt.Sprint(n))
 	require.NoError(t, err)
 	require.True(t, ok, "keys that are whole again make room")
@@ -165,7 +148,7 @@ func TestFullOfDenyingKeysIsAnError(t *testing.T) {
 
 // Where no large state fits, a failed try leaves nothing behind.
 func TestATryThatFailsLeavesNothing(t *testing.T) {
-	s := memstore.New(memstore.Config{MaxBytes: 128 << 10, Now: newClock().now})
+	s := memstore.New(memstore.Config{MaxBytes: 128 << 10, Now: newClock().Now})
 	limit := limiter.SlidingWindow{Limit: 1000, Window: time.Hour}
 	require.True(t, hit(t, s, "first", limit, 1000))
 	require.True(t, hit(t, s, "second", limit, 1000))
@@ -184,7 +167,7 @@ func TestATryThatFailsLeavesNothing(t *testing.T) {
 // A state moves between its places and is never lost on the way.
 func TestStatesGrowAndShrink(t *testing.T) {
 	c := newClock()
-	s := memstore.New(memstore.Config{Now: c.now})
+	s := memstore.New(memstore.Config{Now: c.Now})
 	limit := limiter.SlidingWindow{Limit: 1000, Window: time.Hour}
 	charges := make([][]limiter.Charge, 1000)
 	for i := range charges {
@@ -193,7 +176,7 @@ func TestStatesGrowAndShrink(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.EqualValues(t, 999-i, charges[i][0].Decision.Remaining)
-		c.advance(time.Microsecond)
+		c.Advance(time.Microsecond)
 	}
 	require.False(t, hit(t, s, "k", limit, 1))
 	for i := range charges {
@@ -206,7 +189,7 @@ func TestStatesGrowAndShrink(t *testing.T) {
 }
 
 func TestKeysOfAnySizeAreKeptApart(t *testing.T) {
-	s := memstore.New(memstore.Config{Now: newClock().now})
+	s := memstore.New(memstore.Config{Now: newClock().Now})
 	for _, key := range []string{"", "\x00", "\x00\x00", " ", "\n", strings.Repeat("a", 1<<20), strings.Repeat("a", 1<<20-1)} {
 		require.True(t, hit(t, s, key, five, 5), "%.10q", key)
 		require.False(t, hit(t, s, key, five, 1), "%.10q", key)
@@ -229,11 +212,11 @@ func TestProcessClockIsTheTimeOfDay(t *testing.T) {
 // that nothing may drop.
 func TestOnlyWhatDeniesIsKeptAtAllCosts(t *testing.T) {
 	c := newClock()
-	s := memstore.New(memstore.Config{MaxBytes: 128 << 10, Now: c.now})
+	s := memstore.New(memstore.Config{MaxBytes: 128 << 10, Now: c.Now})
 	streak := limiter.Backoff{Free: 10, Base: 30 * time.Second, Factor: 2, Max: time.Hour, LockAfter: 80, Forget: 7 * 24 * time.Hour, ForgetBeyond: 90 * 24 * time.Hour}
 	for i := range 5_000 {
 		require.True(t, hit(t, s, fmt.Sprint(i), streak, 10))
-		c.advance(time.Minute)
+		c.Advance(time.Minute)
 	}
 	require.NotZero(t, s.Stats().Evicted)
 	require.Zero(t, s.Stats().Full)
@@ -241,12 +224,12 @@ func TestOnlyWhatDeniesIsKeptAtAllCosts(t *testing.T) {
 	// One that is locked stays.
 	for range 79 {
 		hit(t, s, "locked", streak, 1)
-		c.advance(time.Hour)
+		c.Advance(time.Hour)
 	}
 	require.True(t, hit(t, s, "locked", streak, 1))
 	for i := range 5_000 {
 		hit(t, s, fmt.Sprint("more", i), streak, 10)
-		c.advance(time.Minute)
+		c.Advance(time.Minute)
 	}
 	require.False(t, hit(t, s, "locked", streak, 1))
 }
@@ -254,8 +237,8 @@ func TestOnlyWhatDeniesIsKeptAtAllCosts(t *testing.T) {
 // A clock beyond what a slot's seconds can tell forgets nothing.
 func TestClocksFarAheadForgetNothing(t *testing.T) {
 	for _, year := range []int{2105, 2106, 2107, 2200, 2254} {
-		c := &clock{t: time.Date(year, 2, 7, 6, 0, 0, 0, time.UTC)}
-		s := memstore.New(memstore.Config{Now: c.now})
+		c := testkit.NewClock(time.Date(year, 2, 7, 6, 0, 0, 0, time.UTC))
+		s := memstore.New(memstore.Config{Now: c.Now})
 		admitted := 0
 		for i := range 200 {
 			if hit(t, s, "k", five, 1) {

@@ -12,9 +12,11 @@ import (
 )
 
 // A line gathers the calls of concurrent goroutines. While one script is under
-// way the others wait in it; then the first of them takes all along in the next
-// script. So a lone caller waits for nobody, and many share one round trip and
-// one start of the script.
+// way the others wait in it, and then go together in the next. So a lone caller
+// waits for nobody, and many share one round trip and one start of the script.
+//
+// Who has waited is sent for by a goroutine of the store's own: no caller, who may
+// give up at any moment, is relied upon to go on.
 type line struct {
 	mu      sync.Mutex
 	busy    bool // a script is under way
@@ -27,8 +29,7 @@ type ticket struct {
 	mode  string
 	reply string
 	err   error
-	lead  chan []*ticket // told whom to take along, itself included
-	done  chan struct{}  // closed when reply or err is there
+	done  chan struct{} // closed when reply or err is there; nil for a lone caller
 }
 
 // maxTogether bounds the calls of one script, for which the server does nothing else.
@@ -43,39 +44,23 @@ func (s *Store) call(ctx context.Context, c *call, mode string) (string, error) 
 	defer cancel()
 	t := &ticket{call: c, mode: mode}
 	if s.line.join(t) {
-		s.lead(ctx, []*ticket{t})
+		s.send(ctx, []*ticket{t})
 		return t.reply, t.err
 	}
-	for {
-		select {
-		case together := <-t.lead:
-			// Others rely on the script, whatever becomes of this caller.
-			go s.leadFor(context.WithoutCancel(ctx), together)
-		case <-t.done:
-			return t.reply, t.err
-		case <-ctx.Done():
-			return "", s.giveUp(ctx, t)
-		}
-	}
-}
-
-// giveUp ends a call whose time is over.
-func (s *Store) giveUp(ctx context.Context, t *ticket) error {
-	if s.line.leave(t) {
-		return fmt.Errorf("redisstore: %w while it waited to be sent", ctx.Err())
-	}
 	select {
-	case together := <-t.lead: // the lead came at that moment: without this call, to the next
-		s.line.pass(together[1:])
-		return fmt.Errorf("redisstore: %w while it waited to be sent", ctx.Err())
-	default:
-		t.call.lost = true
-		return fmt.Errorf("redisstore: %w while it was under way", ctx.Err())
+	case <-t.done:
+		return t.reply, t.err
+	case <-ctx.Done():
 	}
+	if s.line.leave(t) {
+		return "", fmt.Errorf("redisstore: %w while it waited to be sent", ctx.Err())
+	}
+	c.lost = true
+	return "", fmt.Errorf("redisstore: %w while it was under way", ctx.Err())
 }
 
 // join takes a place in line; it reports true if there is no line, and the
-// caller leads at once.
+// caller sends at once.
 func (l *line) join(t *ticket) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +68,7 @@ func (l *line) join(t *ticket) bool {
 		l.busy = true
 		return true
 	}
-	t.lead, t.done = make(chan []*ticket, 1), make(chan struct{})
+	t.done = make(chan struct{})
 	l.waiting = append(l.waiting, t)
 	return false
 }
@@ -101,45 +86,25 @@ func (l *line) leave(t *ticket) bool {
 	return false
 }
 
-// next has the first in line lead, or ends the line.
-func (l *line) next() {
+// next takes those out of the line who go together next, or ends it.
+func (l *line) next() []*ticket {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := min(len(l.waiting), maxTogether)
 	together := append([]*ticket(nil), l.waiting[:n]...)
 	l.waiting = append(l.waiting[:0], l.waiting[n:]...)
-	l.hand(together)
+	l.busy = n > 0
+	return together
 }
 
-// pass hands the lead on to those who were to go with somebody who gave up.
-func (l *line) pass(together []*ticket) {
-	if len(together) == 0 {
-		l.next()
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.hand(together)
-}
-
-func (l *line) hand(together []*ticket) {
-	if len(together) == 0 {
-		l.busy = false
-		return
-	}
-	together[0].lead <- together
-}
-
-// leadFor leads on behalf of others, who have waited already.
-func (s *Store) leadFor(ctx context.Context, together []*ticket) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	s.lead(ctx, together)
-}
-
-// lead sends the calls of together in one script, tells them, and hands the lead on.
-func (s *Store) lead(ctx context.Context, together []*ticket) {
-	defer s.line.next()
+// send has one script decide the calls of together, tells them, and sees to those
+// who have come meanwhile.
+func (s *Store) send(ctx context.Context, together []*ticket) {
+	defer func() {
+		if next := s.line.next(); len(next) > 0 {
+			go s.sendWaiting(next)
+		}
+	}()
 	replies, err := s.run(ctx, together)
 	for i, t := range together {
 		t.err = err
@@ -150,6 +115,13 @@ func (s *Store) lead(ctx context.Context, together []*ticket) {
 			close(t.done)
 		}
 	}
+}
+
+// sendWaiting sends for calls that have waited, whatever becomes of their callers.
+func (s *Store) sendWaiting(together []*ticket) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
+	defer cancel()
+	s.send(ctx, together)
 }
 
 // readOne tells a reply of one call from its error.

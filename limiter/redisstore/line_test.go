@@ -42,6 +42,30 @@ func TestConcurrentChecksAreGathered(t *testing.T) {
 	require.Less(t, calls(t, client)["evalsha"]-before, callers*each/4)
 }
 
+// However many give up, at whatever moment, the line goes on for those who come.
+func TestGivingUpNeverStopsTheLine(t *testing.T) {
+	client := newClient(t, testserver.Redis(t))
+	s := newStore(t, client, nil)
+	_, err := s.Take(ctx, batch("warm"))
+	require.NoError(t, err)
+	for round := range 200 {
+		var wg sync.WaitGroup
+		for i := range 64 {
+			wg.Go(func() {
+				hurried, cancel := context.WithCancel(ctx)
+				defer cancel()
+				time.AfterFunc(time.Duration((i*37+round)%1500)*time.Microsecond, cancel)
+				s.Take(hurried, batch(fmt.Sprint("k", i))) // decided or given up
+			})
+		}
+		patient, cancel := context.WithTimeout(ctx, 10*time.Second)
+		_, err := s.Take(patient, batch(fmt.Sprint("patient", round)))
+		cancel()
+		require.NoError(t, err, "round %d", round)
+		wg.Wait()
+	}
+}
+
 // One who gives up, and one whose key is not ours, spoil nothing for the others
 // behind a call that takes its time.
 func TestCallsThatWaitInLine(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strconv"
 	"strings"
 	"sync"
@@ -173,11 +174,21 @@ func (s *Store) run(ctx context.Context, together []*ticket) ([]string, error) {
 		err = s.client.Process(ctx, cmd)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("redisstore: %w", err)
+		return nil, fault(err)
 	}
 	replies, err := cmd.StringSlice()
 	if err == nil && len(replies) != len(together) {
 		err = fmt.Errorf("redisstore: the script answered %d of %d calls", len(replies), len(together))
 	}
 	return replies, err
+}
+
+// fault is err of the client, as callers see it. A call's deadline, which its
+// socket may notice before its context does, is always context.DeadlineExceeded.
+func fault(err error) error {
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() && !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("redisstore: %w: %w", context.DeadlineExceeded, err)
+	}
+	return fmt.Errorf("redisstore: %w", err)
 }

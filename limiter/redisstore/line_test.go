@@ -109,3 +109,17 @@ func TestCallsThatWaitInLine(t *testing.T) {
 		require.NoError(t, err)
 	}
 }
+
+// A deadline is told as one, whether the context or a socket notices it first.
+func TestADeadlineIsToldAsOne(t *testing.T) {
+	client := newClient(t, testserver.Redis(t))
+	s := newStore(t, client, nil)
+	require.NoError(t, client.ClientPause(ctx, time.Minute).Err())
+	for range 40 {
+		hurried, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+		_, err := s.Take(hurried, batch("k"))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, s.Forget(hurried, []string{"k"}), context.DeadlineExceeded)
+		cancel()
+	}
+}

@@ -134,7 +134,10 @@ func (s *Store) Forget(ctx context.Context, keys []string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	return s.client.Del(ctx, keys...).Err()
+	if err := s.client.Del(ctx, keys...).Err(); err != nil {
+		return fault(err)
+	}
+	return nil
 }
 
 // ask sends a batch to be decided and reads the answer.

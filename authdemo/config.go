@@ -22,6 +22,9 @@ type Config struct {
 	// Store keeps the limits.
 	Store limiter.Store
 
+	// Instances is how many processes share Store; see guard.Config.
+	Instances int
+
 	// Secret is the guard's, at least 16 bytes.
 	Secret []byte
 

@@ -44,8 +44,7 @@ func (o *observer) Observe(ctx context.Context, e guard.Event) {
 		attrs = append(attrs, slog.String("subject", e.Subject))
 	case guard.Unaddressed:
 		level = slog.LevelWarn
-	case guard.Broken:
-		level = slog.LevelError
+	case guard.Broken: // once an interval, by guard.OutageLog
 		attrs = append(attrs, slog.Any("err", e.Err))
 	}
 	o.log.LogAttrs(ctx, level, "guard", attrs...)

@@ -39,11 +39,12 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 		s.cfg.Mailer = s.outbox
 	}
 	if s.guard, err = guard.New(guard.Config{
-		Store:    cfg.Store,
-		Secret:   cfg.Secret,
-		Policies: cfg.Policies,
-		Observer: newObserver(cfg.Log, cfg.Now),
-		Now:      cfg.Now,
+		Store:     cfg.Store,
+		Secret:    cfg.Secret,
+		Policies:  cfg.Policies,
+		Instances: cfg.Instances,
+		Observer:  guard.Observers{newObserver(cfg.Log, cfg.Now), guard.NewOutageLog(cfg.Log, 0, cfg.Now)},
+		Now:       cfg.Now,
 	}); err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 	}
 	var buf [8]subjectHash
 	subjects := g.hash.subjects(buf[:0], p.kinds, &a, who)
-	pass := &Pass{Account: who.account, guard: g, store: g.store, policy: p, limits: p.limitsFor(who), checked: g.now()}
+	pass := &Pass{Account: who.account, guard: g, policy: p, limits: p.limitsFor(who), checked: g.now()}
 	pass.charges, err = p.charges(pass.limits, subjects, cmp.Or(a.Cost, 1))
 	if err != nil {
 		return nil, err
@@ -54,14 +54,7 @@ func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 	if !a.IP.IsValid() && p.countsAddresses {
 		g.observe(ctx, Event{Kind: Unaddressed, Action: p.action})
 	}
-	ok, err := g.store.Take(ctx, pass.charges)
-	switch {
-	case err == nil:
-	case limiter.Gone(ctx), errors.Is(err, limiter.ErrOverloaded):
-		err = g.unavailable(ctx, p.action, err)
-	case isOutage(err):
-		ok, err = g.decideWithout(ctx, pass, err)
-	}
+	ok, err := g.take(ctx, pass)
 	switch {
 	case err != nil:
 		return nil, err

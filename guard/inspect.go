@@ -3,6 +3,7 @@ package guard
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"authguard/limiter"
@@ -52,6 +53,10 @@ func (g *Guard) Inspect(ctx context.Context, a Attempt) ([]Status, error) {
 		return nil, err
 	}
 	if err := g.store.Peek(ctx, pass.charges); err != nil {
+		var key *limiter.ChargeError
+		if errors.As(err, &key) && key.Index >= 0 && key.Index < len(pass.charges) {
+			err = fmt.Errorf("rule %s: %w", pass.rule(key.Index).Name, err)
+		}
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return statuses(pass, func(*Rule) bool { return true }), nil

@@ -11,16 +11,26 @@ type Observer interface {
 	Observe(ctx context.Context, e Event)
 }
 
+// Observers are told one after the other.
+type Observers []Observer
+
+// Observe implements [Observer].
+func (os Observers) Observe(ctx context.Context, e Event) {
+	for _, o := range os {
+		o.Observe(ctx, e)
+	}
+}
+
 // An Event is one thing that a guard decided. It holds no name and no address.
 type Event struct {
 	Kind   EventKind
 	Action string
-	Rule   string // for Refused, Silenced and Observed: the rule that denies; for Unlocked: the only one, or ""
+	Rule   string // for Refused, Silenced and Observed: the rule that denies; for Unlocked and Broken: the only one concerned, or ""
 	// Subject is the keyed hash of whom the rule counts: the same for the same
 	// subject, and no use to anybody without the guard's secret.
 	Subject    string
 	RetryAfter time.Duration // for Refused, Silenced and Observed
-	Err        error         // for Failed
+	Err        error         // for Broken
 }
 
 // EventKind is what an Event tells.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"authguard/limiter"
 )
@@ -47,35 +48,88 @@ func isOutage(err error) bool {
 		!errors.Is(err, limiter.ErrCostTooHigh) && !errors.Is(err, limiter.ErrOverloaded)
 }
 
-// decideWithout decides a pass whose store has failed: by the rules that count
-// locally, if no other rule refuses. It is for a fault of the store only, never
-// for a denial.
-func (g *Guard) decideWithout(ctx context.Context, pass *Pass, fault error) (bool, error) {
-	g.observe(ctx, Event{Kind: Broken, Action: pass.policy.action, Err: fault})
-	var (
-		limits  []ruleLimit
-		charges []limiter.Charge
-	)
-	for i, l := range pass.limits {
-		switch r := pass.rule(i); {
-		case r.OnOutage == OutageLocal:
-			c := pass.charges[i]
-			c.Limit, c.Taken, c.Decision = l.local, false, limiter.Decision{}
-			limits, charges = append(limits, l), append(charges, c)
-		case r.OnOutage == OutageDeny && r.Effect == Deny:
-			return false, fmt.Errorf("%w: %w", ErrUnavailable, fault)
-		case r.OnOutage == OutageDeny && r.Effect == Silent:
-			pass.silenced = true
+// take charges a pass to the store, and what the store cannot answer for as the
+// rules' OnOutage say.
+func (g *Guard) take(ctx context.Context, p *Pass) (bool, error) {
+	p.shared = len(p.charges)
+	ok, err := g.store.Take(ctx, p.charges)
+	if err == nil {
+		return ok, nil
+	}
+	for err != nil {
+		switch {
+		case limiter.Gone(ctx), errors.Is(err, limiter.ErrOverloaded):
+			return false, g.unavailable(ctx, p.policy.action, err)
+		case !isOutage(err):
+			return false, err
+		}
+		if err := p.setAside(ctx, err); err != nil {
+			return false, err
+		}
+		if ok, err := g.takeLocally(ctx, p); err != nil || !ok {
+			return false, err
+		}
+		if p.shared == 0 {
+			ok = true
+			break
+		}
+		if ok, err = g.store.Take(ctx, p.charges[:p.shared]); !ok {
+			p.refundLocal(ctx)
 		}
 	}
-	pass.limits, pass.charges, pass.store = limits, charges, g.local
-	g.observe(ctx, Event{Kind: Degraded, Action: pass.policy.action})
-	if len(charges) == 0 {
+	g.observe(ctx, Event{Kind: Degraded, Action: p.policy.action})
+	return ok, nil
+}
+
+// takeLocally charges what was set aside. If that denies, the store need not be
+// asked, and the refusal is by these rules alone.
+func (g *Guard) takeLocally(ctx context.Context, p *Pass) (bool, error) {
+	local := p.charges[p.shared:]
+	if len(local) == 0 {
 		return true, nil
 	}
-	ok, err := g.local.Take(ctx, charges)
+	ok, err := g.local.Take(ctx, local)
 	if err != nil {
-		return false, fmt.Errorf("%w: %w, and locally: %w", ErrUnavailable, fault, err)
+		return false, g.unavailable(ctx, p.policy.action, fmt.Errorf("counting locally: %w", err))
+	}
+	if !ok {
+		g.observe(ctx, Event{Kind: Degraded, Action: p.policy.action})
+		p.charges, p.limits, p.shared = local, p.limits[p.shared:], 0
 	}
 	return ok, nil
+}
+
+// setAside takes the charges that fault is about out of those for the store: the
+// one whose key cannot be read, or all. Their rules say what becomes of them.
+func (p *Pass) setAside(ctx context.Context, fault error) error {
+	all, broken := true, -1
+	event := Event{Kind: Broken, Action: p.policy.action, Err: fault}
+	var key *limiter.ChargeError
+	if errors.As(fault, &key) && key.Index >= 0 && key.Index < p.shared {
+		all, broken = false, key.Index
+		event.Rule = p.rule(broken).Name
+	}
+	p.guard.observe(ctx, event)
+	var limits, asideLimits []ruleLimit
+	var charges, aside []limiter.Charge
+	for i, l := range p.limits[:p.shared] {
+		c, r := p.charges[i], p.rule(i)
+		group := !all && c.Advisory > 0 && c.Advisory == p.charges[broken].Advisory // which stay together
+		switch {
+		case !all && i != broken && !group:
+			limits, charges = append(limits, l), append(charges, c)
+		case r.OnOutage == OutageLocal:
+			c.Limit, c.Taken, c.Decision = l.local, false, limiter.Decision{}
+			asideLimits, aside = append(asideLimits, l), append(aside, c)
+		case r.OnOutage == OutageDeny && r.Effect == Deny:
+			return fmt.Errorf("%w: %w", ErrUnavailable, fault)
+		case r.OnOutage == OutageDeny && r.Effect == Silent:
+			p.silenced = true
+		}
+	}
+	local := p.shared
+	p.shared = len(charges)
+	p.charges = slices.Concat(charges, p.charges[local:], aside)
+	p.limits = slices.Concat(limits, p.limits[local:], asideLimits)
+	return nil
 }

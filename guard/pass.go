@@ -26,10 +26,10 @@ type Pass struct {
 	Account string
 
 	guard    *Guard
-	store    limiter.Store // that holds the charges
 	policy   *policy
 	limits   []ruleLimit      // what charges are for, one each
 	charges  []limiter.Charge // the receipts
+	shared   int              // charges[:shared] are in the store, the others in this process's memory
 	checked  time.Time
 	silenced bool
 	settled  atomic.Bool
@@ -108,11 +108,27 @@ func (p *Pass) settle(ctx context.Context, how EventKind, refund func(int) int64
 	if ctx.Done() != nil { // the client may be gone, but what it is owed is not
 		ctx = context.WithoutCancel(ctx)
 	}
-	if err := p.store.Refund(ctx, p.charges); err != nil {
+	if err := p.refund(ctx); err != nil {
 		g.observe(ctx, Event{Kind: Broken, Action: p.policy.action, Err: err})
 		return fmt.Errorf("guard: refund: %w", err)
 	}
 	return nil
+}
+
+// refund gives back what is taken, where it was charged.
+func (p *Pass) refund(ctx context.Context) (err error) {
+	if p.shared > 0 {
+		err = p.guard.store.Refund(ctx, p.charges[:p.shared])
+	}
+	return errors.Join(err, p.refundLocal(ctx))
+}
+
+func (p *Pass) refundLocal(ctx context.Context) error {
+	local := p.charges[p.shared:]
+	if len(local) == 0 {
+		return nil
+	}
+	return p.guard.local.Refund(context.WithoutCancel(ctx), local)
 }
 
 // rule is the rule of the pass's i-th charge.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"authguard/guard"
 	"authguard/limiter"
 )
 
@@ -200,8 +202,20 @@ var errDown = errors.New("connection refused")
 func (downStore) Take(context.Context, []limiter.Charge) (bool, error) { return false, errDown }
 func (downStore) Peek(context.Context, []limiter.Charge) error         { return errDown }
 
+// denying refuses all attempts while the store is down.
+func denying(c *Config) {
+	c.Store = downStore{c.Store}
+	c.Policies = slices.Clone(c.Policies)
+	for i := range c.Policies {
+		c.Policies[i].Rules = slices.Clone(c.Policies[i].Rules)
+		for j := range c.Policies[i].Rules {
+			c.Policies[i].Rules[j].OnOutage = guard.OutageDeny
+		}
+	}
+}
+
 func TestWithoutLimitsNobodyIsLetThrough(t *testing.T) {
-	w := newWorld(t, func(c *Config) { c.Store = downStore{c.Store} }).withOwner()
+	w := newWorld(t, denying).withOwner()
 	before := w.svc.Hasher().Computed()
 	rec := w.from("198.51.100.9").login(owner, ownerPassword)
 	assert.Equal(t, http.StatusServiceUnavailable, rec.Code)
@@ -211,6 +225,23 @@ func TestWithoutLimitsNobodyIsLetThrough(t *testing.T) {
 	assert.Equal(t, http.StatusServiceUnavailable, w.from("198.51.100.9").get("/readyz").Code)
 	assert.Equal(t, http.StatusOK, w.from("198.51.100.9").get("/healthz").Code)
 	assert.Equal(t, http.StatusOK, newWorld(t).from("198.51.100.9").get("/readyz").Code)
+}
+
+// ST-07, ST-09: the presets count in the process while the store is down, by its
+// share, and the service stays ready.
+func TestWithoutTheStoreEachProcessCountsItsShare(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Store, c.Instances = downStore{c.Store}, 2 }).withOwner()
+	c := w.from("198.51.100.9")
+	assert.Equal(t, http.StatusOK, c.login(owner, ownerPassword).Code)
+	for range 2 {
+		assert.Equal(t, http.StatusUnauthorized, c.login(owner, "guess").Code, "two of five are this process's")
+	}
+	rec := c.login(owner, ownerPassword)
+	assert.Equal(t, http.StatusTooManyRequests, rec.Code)
+	assert.Equal(t, "900", rec.Header().Get("Retry-After"))
+	assert.NotContains(t, rec.Body.String(), errDown.Error())
+	assert.Equal(t, http.StatusOK, c.get("/readyz").Code)
+	assert.Equal(t, 1, strings.Count(w.log.String(), "limits cannot be checked"))
 }
 
 func TestPanicsAreAnsweredAndLogged(t *testing.T) {

@@ -95,7 +95,7 @@ func TestARefusedLoginSaysWhatToDo(t *testing.T) {
 	}
 	require.Equal(t, pages[owner], pages["nobody@example.com"])
 
-	down := newWorld(t, func(c *Config) { c.Store = downStore{c.Store} })
+	down := newWorld(t, denying)
 	rec := down.from("192.0.2.1").accepting(browser).postForm("/login", "email", owner, "password", ownerPassword)
 	require.Equal(t, http.StatusServiceUnavailable, rec.Code)
 	require.NotContains(t, rec.Body.String(), "Set a new password", "it would not help")

@@ -34,7 +34,7 @@
 //	shared   a name: state that rules of several actions count in together
 //	counts   attempts (default) or failures
 //	effect   deny (default), silent or observe
-//	on_outage deny (default), local or allow: what the rule does while the store is down
+//	on_outage local (default), deny or allow: what the rule does while the store is down (guard.Outage)
 //
 // Windows also take a list, and a rule may combine laws: all of them must admit
 // the attempt. They become the rule's Limits in the order of the file.

@@ -35,9 +35,9 @@ func Format(ps []guard.Policy) string {
 }
 
 // effect is what r does, and what it does while the store is down where that is
-// not to refuse.
+// not to count locally.
 func effect(r guard.Rule) string {
-	if r.OnOutage == guard.OutageDeny {
+	if r.OnOutage == guard.OutageLocal {
 		return r.Effect.String()
 	}
 	return r.Effect.String() + ", in an outage " + r.OnOutage.String()

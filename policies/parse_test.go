@@ -17,8 +17,8 @@ import (
 func TestParseReadsEveryLawAndKey(t *testing.T) {
 	got, err := policies.Parse("p.yaml", []byte(`
 login:
-  account: {by: account, limit: [5 per 15m, 30 per 1d], counts: failures, on_outage: local}
-  network: {by: ip/48, counter: 400 per 1h30m, effect: observe}
+  account: {by: account, limit: [5 per 15m, 30 per 1d], counts: failures, on_outage: deny}
+  network: {by: ip/48, counter: 400 per 1h30m, effect: observe, on_outage: allow}
 api:
   mixed:
     by: part:plan
@@ -32,16 +32,16 @@ api:
 	require.NoError(t, err)
 	require.Equal(t, []guard.Policy{
 		{Action: "login", Rules: []guard.Rule{
-			{Name: "account", By: guard.ByAccount, Counts: guard.Failures, OnOutage: guard.OutageLocal, Limits: []limiter.Limit{
+			{Name: "account", By: guard.ByAccount, Counts: guard.Failures, OnOutage: guard.OutageDeny, Limits: []limiter.Limit{
 				limiter.SlidingWindow{Limit: 5, Window: 15 * time.Minute},
 				limiter.SlidingWindow{Limit: 30, Window: 24 * time.Hour},
 			}},
-			{Name: "network", By: guard.IPPrefix(48), Effect: guard.Observe, Limits: []limiter.Limit{
+			{Name: "network", By: guard.IPPrefix(48), Effect: guard.Observe, OnOutage: guard.OutageAllow, Limits: []limiter.Limit{
 				limiter.SlidingWindowCounter{Limit: 400, Window: 90 * time.Minute},
 			}},
 		}},
 		{Action: "api", Rules: []guard.Rule{
-			{Name: "mixed", By: guard.Part("plan"), Effect: guard.Silent, Limits: []limiter.Limit{
+			{Name: "mixed", By: guard.Part("plan"), Effect: guard.Silent, OnOutage: guard.OutageLocal, Limits: []limiter.Limit{
 				limiter.FixedWindow{Limit: 100, Window: 36 * time.Hour},
 				limiter.TokenBucket{Capacity: 10, Refill: 3, Per: time.Second},
 				limiter.SlidingWindow{Limit: 1000, Window: time.Hour},
@@ -62,22 +62,22 @@ export:
   patient:  {by: tenant, backoff: {free: 1, base: 1s, factor: 10, max: 1d, forget: 1d, forget_beyond: 366d}, limit: 5 per 1h}
 `))
 	require.NoError(t, err)
-	streak := guard.Rule{Name: "streak", By: guard.ByAccount, Shared: "password", Counts: guard.Failures, Limits: []limiter.Limit{
+	streak := guard.Rule{Name: "streak", By: guard.ByAccount, Shared: "password", Counts: guard.Failures, OnOutage: guard.OutageLocal, Limits: []limiter.Limit{
 		limiter.Backoff{Free: 10, Base: 30 * time.Second, Factor: 2, Max: time.Hour, LockAfter: 80,
 			Forget: 7 * 24 * time.Hour, ForgetBeyond: 90 * 24 * time.Hour},
 	}}
 	require.Equal(t, []guard.Policy{
 		{Action: "login", Rules: []guard.Rule{
 			streak,
-			{Name: "spraying", By: guard.ByIP, Members: guard.ByAccount, Counts: guard.Failures, Limits: []limiter.Limit{
+			{Name: "spraying", By: guard.ByIP, Members: guard.ByAccount, Counts: guard.Failures, OnOutage: guard.OutageLocal, Limits: []limiter.Limit{
 				limiter.Distinct{Limit: 10, Window: time.Hour},
 				limiter.Distinct{Limit: 50, Window: 24 * time.Hour},
 			}},
 		}},
 		{Action: "reauth", Rules: []guard.Rule{streak}},
 		{Action: "export", Rules: []guard.Rule{
-			{Name: "slowly", By: guard.ByTenant, Limits: []limiter.Limit{limiter.LeakyBucket{Capacity: 10, Leak: 3, Per: time.Second}}},
-			{Name: "patient", By: guard.ByTenant, Counts: guard.Failures, Limits: []limiter.Limit{
+			{Name: "slowly", By: guard.ByTenant, OnOutage: guard.OutageLocal, Limits: []limiter.Limit{limiter.LeakyBucket{Capacity: 10, Leak: 3, Per: time.Second}}},
+			{Name: "patient", By: guard.ByTenant, Counts: guard.Failures, OnOutage: guard.OutageLocal, Limits: []limiter.Limit{
 				limiter.Backoff{Free: 1, Base: time.Second, Factor: 10, Max: 24 * time.Hour,
 					Forget: 24 * time.Hour, ForgetBeyond: 366 * 24 * time.Hour},
 				limiter.SlidingWindow{Limit: 5, Window: time.Hour},

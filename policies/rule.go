@@ -90,7 +90,7 @@ type placed struct {
 // rule reads one rule of an action.
 func (r *reader) rule(action string, name, fields *yaml.Node) guard.Rule {
 	rr := &ruleReader{
-		reader: r, where: clip(action) + "/" + clip(name.Value), rule: guard.Rule{Name: name.Value},
+		reader: r, where: clip(action) + "/" + clip(name.Value), rule: guard.Rule{Name: name.Value, OnOutage: guard.OutageLocal},
 		name: name, seen: make(map[string]*yaml.Node), rates: make(map[string]rate),
 	}
 	if !validName(rr.rule.Name) {
@@ -146,7 +146,7 @@ func (rr *ruleReader) key(key, n *yaml.Node) {
 	case "effect":
 		rule.Effect = oneOf(rr.reader, n, rr.where, "effect", guard.Deny, guard.Silent, guard.Observe)
 	case "on_outage":
-		rule.OnOutage = oneOf(rr.reader, n, rr.where, "on_outage", guard.OutageDeny, guard.OutageLocal, guard.OutageAllow)
+		rule.OnOutage = oneOf(rr.reader, n, rr.where, "on_outage", guard.OutageLocal, guard.OutageDeny, guard.OutageAllow)
 	default:
 		delete(rr.seen, key.Value)
 		rr.unknown(key, rr.where, ruleKeys, wantKeys)

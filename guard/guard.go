@@ -65,8 +65,8 @@ func New(c Config) (*Guard, error) {
 	if c.Store == nil {
 		return nil, errors.New("guard: Config.Store is nil")
 	}
-	if len(c.Secret) < minSecret {
-		return nil, fmt.Errorf("guard: Config.Secret is %d bytes, want at least %d", len(c.Secret), minSecret)
+	if err := checkSecret(c.Secret); err != nil {
+		return nil, err
 	}
 	if c.Instances < 0 {
 		return nil, fmt.Errorf("guard: Config.Instances is %d, want at least 0", c.Instances)

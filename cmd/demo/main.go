@@ -81,7 +81,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err != nil {
 		return err
 	}
-	store, closeStore, err := openStore(ctx, o)
+	store, closeStore, err := openStore(ctx, o, secret)
 	if err != nil {
 		return err
 	}
@@ -89,6 +89,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	svc, err := authdemo.New(ctx, authdemo.Config{
 		DB:             o.db,
 		Store:          store,
+		Instances:      o.instances,
 		Secret:         secret,
 		Policies:       limits,
 		Development:    true, // which the address allows, as was found above

@@ -88,6 +88,40 @@ func TestProcessesShareLimits(t *testing.T) {
 	}
 }
 
+// An outage must not keep a process from starting, whose presets then count in its
+// memory; two secrets on one server are named.
+func TestWhatIsSaidOfTheSharedStoreAtTheStart(t *testing.T) {
+	addr, dir := testserver.Redis(t), t.TempDir()
+	secrets := map[string]string{"a": strings.Repeat("a", 32), "b": strings.Repeat("b", 32)}
+	said := func(url, name string) string {
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(file, []byte(secrets[name]), 0o600))
+		log := new(testkit.Buffer)
+		o, err := parseOptions([]string{"-redis", url, "-secret-file", file}, noEnv, log)
+		require.NoError(t, err)
+		_, closeStore, err := openStore(t.Context(), o, []byte(secrets[name]))
+		require.NoError(t, err)
+		require.NoError(t, closeStore())
+		require.NotContains(t, log.String(), secrets[name])
+		return log.String()
+	}
+	require.NotContains(t, said("redis://"+addr, "a"), "another secret")
+	require.NotContains(t, said("redis://"+addr, "a"), "another secret")
+	first := said("redis://"+addr, "b")
+	require.Contains(t, first, "processes with another secret share this server")
+	require.Contains(t, first, "no persistence")
+	require.NotContains(t, said("redis://"+addr, "b"), "another secret", "after a change of the secret it is said once")
+	require.Contains(t, said("redis://"+addr, "a"), "another secret")
+	require.Contains(t, said("redis://127.0.0.1:1", "a"), "does not answer")
+
+	log := new(testkit.Buffer)
+	o, err := parseOptions([]string{"-instances", "3"}, noEnv, log)
+	require.NoError(t, err)
+	_, _, err = openStore(t.Context(), o, nil)
+	require.NoError(t, err)
+	require.Contains(t, log.String(), "each of the instances admits the whole of every limit")
+}
+
 func TestRunRefuses(t *testing.T) {
 	dir := t.TempDir()
 	bad := filepath.Join(dir, "bad.yaml")
@@ -116,7 +150,9 @@ func TestRunRefuses(t *testing.T) {
 		"want at least 32":          {"-addr", "127.0.0.1:0", "-secret-file", short},
 		"-redis needs -secret-file": {"-redis", "redis://127.0.0.1"},
 		"scheme is \"http\"":        {"-addr", "127.0.0.1:0", "-redis", "http://127.0.0.1", "-secret-file", filepath.Join(t.TempDir(), "secret")},
-		"does not answer":           {"-addr", "127.0.0.1:0", "-redis", "redis://127.0.0.1:1", "-secret-file", filepath.Join(t.TempDir(), "secret")},
+		"invalid value \"none\"":    {"-instances", "none"},
+		"want a number from 1":      {"-instances", "0"},
+		"WRONGPASS":                 {"-addr", "127.0.0.1:0", "-redis", "redis://limits:wrong@" + testserver.Redis(t), "-secret-file", filepath.Join(t.TempDir(), "secret")},
 	} {
 		err := run(t.Context(), append([]string{"-db", db}, args...), noEnv, io.Discard, io.Discard)
 		assert.ErrorContains(t, err, want)

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -25,6 +26,7 @@ type options struct {
 	policies       string
 	secretFile     string
 	redis          string // URL; "" keeps the limits in memory
+	instances      int    // that share it
 	trustedProxies []netip.Prefix
 	publicURL      *url.URL // nil if not given
 	log            *slog.Logger
@@ -40,6 +42,7 @@ func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (
 	fs.StringVar(&o.policies, "policies", "", "YAML `file` of limits; it replaces the presets of the actions that it names")
 	fs.StringVar(&o.secretFile, "secret-file", "", "`file` of the secret that keys names in the limit store; made when absent (default beside the database)")
 	fs.StringVar(&o.redis, "redis", "", "`URL` of a Redis that keeps the limits for several processes (redis://, rediss://, redis+sentinel://); needs -secret-file")
+	fs.Func("instances", "`number` of processes that share the limits: while their store is down each admits its share (default 1)", o.setInstances)
 	fs.Func("trusted-proxies", "comma-separated `prefixes` of the proxies whose X-Forwarded-For is believed", o.setProxies)
 	fs.Func("public-url", "`URL` at which browsers reach the service; this version refuses it, since it has no mail transport yet", o.setPublicURL)
 	fs.Func("log", "log as `format` json or text (default text)", func(format string) error { return o.setLog(format, stderr) })
@@ -90,6 +93,14 @@ func (o *options) complete() error {
 	}
 	if o.secretFile == "" {
 		o.secretFile = strings.TrimSuffix(o.db, filepath.Ext(o.db)) + ".secret"
+	}
+	return nil
+}
+
+func (o *options) setInstances(s string) (err error) {
+	o.instances, err = strconv.Atoi(s)
+	if err != nil || o.instances < 1 {
+		return fmt.Errorf("%q, want a number from 1", s)
 	}
 	return nil
 }

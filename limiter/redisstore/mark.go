@@ -1,0 +1,28 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	markKey  = "ag:mark"
+	markLife = 31 * 24 * time.Hour // as long as the longest window
+)
+
+// Mark leaves a text for the next process that shares the server, and returns the
+// one that was left last, "" if there is none. Applications leave a fingerprint of
+// the secret that keys their names (guard.Fingerprint) when they start: another one
+// belongs to processes whose counts are apart from theirs.
+func (s *Store) Mark(ctx context.Context, text string) (last string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	last, err = s.client.SetArgs(ctx, markKey, text, redis.SetArgs{TTL: markLife, Get: true}).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", fault(err)
+	}
+	return last, nil
+}

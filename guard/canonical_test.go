@@ -74,7 +74,9 @@ func FuzzCanonical(f *testing.F) {
 func TestSpellingsShareOneBudget(t *testing.T) {
 	b := newBench(t, nil, login(accountRule()))
 	for _, s := range []string{"test@example.com", "ⓣest@example.com", "tⓔst@example.com", "TEST@example.com", "ｔest@example.com"} {
-		require.Equal(t, "test@example.com", b.requireAdmitted(t, by(s, here)).Account)
+		pass := b.requireAdmitted(t, by(s, here))
+		require.Equal(t, "test@example.com", pass.Account)
+		require.NoError(t, pass.Fail(ctx))
 	}
 	b.requireDenied(t, 15*time.Minute, by("test@example.com", here))
 }
@@ -102,7 +104,9 @@ func TestResolverMergesAliases(t *testing.T) {
 	}, login(accountRule()))
 	for i := range 5 {
 		name := []string{"Alice", "ALICE@example.com"}[i%2]
-		require.NotEqual(t, "17", b.requireAdmitted(t, by(name, here)).Account)
+		pass := b.requireAdmitted(t, by(name, here))
+		require.NotEqual(t, "17", pass.Account)
+		require.NoError(t, pass.Fail(ctx))
 	}
 	b.requireDenied(t, 15*time.Minute, by("alice", here))
 	b.requireDenied(t, 15*time.Minute, by("alice@example.com", here))

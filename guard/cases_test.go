@@ -154,7 +154,7 @@ func TestTwoHundredAtOnceAHundredTimes(t *testing.T) {
 		a := by(fmt.Sprintf("user%d", round), address(round))
 		var admitted atomic.Int64
 		together(200, func(int) {
-			if _, err := b.Check(ctx, a); err == nil {
+			if b.guess(a) == nil {
 				admitted.Add(1)
 			}
 		})
@@ -193,10 +193,10 @@ func TestStreaksAndMembersAreBoundedAtOneInstant(t *testing.T) {
 		b := newBench(t, nil, login(streakRule()), guard.Policy{Action: "spray", Rules: []guard.Rule{spray}})
 		var streaks, members atomic.Int64
 		together(200, func(i int) {
-			if _, err := b.Check(ctx, by("bob", address(i))); err == nil {
+			if b.guess(by("bob", address(i))) == nil {
 				streaks.Add(1)
 			}
-			if _, err := b.Check(ctx, guard.Attempt{Action: "spray", Account: fmt.Sprintf("user%d", i), IP: here}); err == nil {
+			if b.guess(guard.Attempt{Action: "spray", Account: fmt.Sprintf("user%d", i), IP: here}) == nil {
 				members.Add(1)
 			}
 		})

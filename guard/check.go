@@ -29,7 +29,8 @@ var (
 
 // Check charges a to all the rules of its action, in one call of the store, and
 // gives a Pass with which the caller tells how the attempt ended. If the caller
-// never does, the attempt counts as a failure.
+// never does, the attempt counts as a failure, and for as long as it could still
+// settle, up to twenty seconds, others whom its charges refuse wait for that.
 //
 // The error is *Denied if a rule refuses; then nothing was charged. It is one
 // of ErrUnavailable, ErrNoPolicy, ErrMissing and limiter.ErrCostTooHigh if the
@@ -54,7 +55,7 @@ func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 	if !a.IP.IsValid() && p.countsAddresses {
 		g.observe(ctx, Event{Kind: Unaddressed, Action: p.action})
 	}
-	ok, err := g.take(ctx, pass)
+	ok, err := g.takeInTurn(ctx, pass)
 	switch {
 	case err != nil:
 		return nil, err
@@ -70,6 +71,7 @@ func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 			pass.silenced = pass.silenced || pass.rule(i).Effect == Silent
 		}
 	}
+	g.begin(pass)
 	g.observe(ctx, Event{Kind: Admitted, Action: p.action})
 	return pass, nil
 }

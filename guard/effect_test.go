@@ -38,6 +38,7 @@ func TestObserveCountsAlikeAndRefusesNothing(t *testing.T) {
 		pass := b.requireAdmitted(t, by("bob", here))
 		require.False(t, pass.Silenced())
 		require.Len(t, pass.Limits(), 1)
+		require.NoError(t, pass.Fail(ctx))
 	}
 	require.Equal(t, 5, b.events.count(guard.Observed))
 	require.Equal(t, []int64{5, 10}, b.used(t, by("bob", here)))

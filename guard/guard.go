@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"authguard/limiter"
@@ -21,6 +22,8 @@ type Guard struct {
 	opaque   bool
 	observer Observer
 	now      func() time.Time
+
+	unsettled unsettled
 }
 
 // Config is what a Guard is made of.
@@ -86,6 +89,9 @@ func New(c Config) (*Guard, error) {
 		opaque:   c.Opaque,
 		observer: c.Observer,
 		now:      c.Now,
+	}
+	if c.Instances > 1 {
+		g.unsettled.refused = make([]atomic.Uint64, unsettledSlots)
 	}
 	if g.now == nil {
 		g.now = time.Now

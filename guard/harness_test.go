@@ -96,6 +96,15 @@ func (b bench) fail(t testing.TB, n int, a guard.Attempt) {
 	}
 }
 
+// guess is one attempt that fails, if it is admitted.
+func (b bench) guess(a guard.Attempt) error {
+	pass, err := b.Check(ctx, a)
+	if err == nil {
+		err = pass.Fail(ctx)
+	}
+	return err
+}
+
 func (b bench) requireAdmitted(t testing.TB, a guard.Attempt) *guard.Pass {
 	t.Helper()
 	pass, err := b.Check(ctx, a)

@@ -102,6 +102,7 @@ func (g *Guard) takeLocally(ctx context.Context, p *Pass) (bool, error) {
 // setAside takes the charges that fault is about out of those for the store: the
 // one whose key cannot be read, or all. Their rules say what becomes of them.
 func (p *Pass) setAside(ctx context.Context, fault error) error {
+	p.degraded = true
 	all, broken := true, -1
 	event := Event{Kind: Broken, Action: p.policy.action, Err: fault}
 	var key *limiter.ChargeError

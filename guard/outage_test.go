@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -96,7 +97,9 @@ func TestOutageAllow(t *testing.T) {
 }
 
 // ST-07: each instance admits its share, and recovery returns to the shared counts.
-func TestOutageLocalAdmitsAShare(t *testing.T) {
+func TestOutageLocalAdmitsAShare(t *testing.T) { synctest.Test(t, outageLocalAdmitsAShare) }
+
+func outageLocalAdmitsAShare(t *testing.T) {
 	for instances, share := range map[int]int{0: 5, 1: 5, 2: 2, 3: 1, 100: 1} {
 		b, store := newFlakyBench(t, instances, withOutage(accountRule(), guard.OutageLocal))
 		require.Equal(t, 3, b.attempts(t, 3, by("bob", here)))

@@ -31,6 +31,9 @@ type Pass struct {
 	charges  []limiter.Charge // the receipts
 	shared   int              // charges[:shared] are in the store, the others in this process's memory
 	checked  time.Time
+	slots    [4]slot // of subjects that a success may give something back to
+	inSlots  int
+	degraded bool // decided without the store, in part at least
 	silenced bool
 	settled  atomic.Bool
 }
@@ -102,6 +105,8 @@ func (p *Pass) settle(ctx context.Context, how EventKind, refund func(int) int64
 		some = false
 	}
 	g.observe(ctx, Event{Kind: how, Action: p.policy.action})
+	gaveBack := false
+	defer func() { g.end(p, gaveBack) }()
 	if !some {
 		return nil
 	}
@@ -112,6 +117,7 @@ func (p *Pass) settle(ctx context.Context, how EventKind, refund func(int) int64
 		g.observe(ctx, Event{Kind: Broken, Action: p.policy.action, Err: err})
 		return fmt.Errorf("guard: refund: %w", err)
 	}
+	gaveBack = true
 	return nil
 }
 

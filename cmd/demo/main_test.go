@@ -70,19 +70,24 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Two processes with one Redis are one: five guesses in all.
+// Two processes with one Redis are one: five guesses in all. On a busy machine an
+// answer may come too late; then the attempt is refused, and its charge may stand.
 func TestProcessesShareLimits(t *testing.T) {
 	dir := t.TempDir()
-	shared := []string{"-redis", "redis://" + testserver.Redis(t), "-secret-file", filepath.Join(dir, "secret")}
+	strict := filepath.Join(dir, "strict.yaml")
+	require.NoError(t, os.WriteFile(strict, []byte("login: {account: {by: account, limit: 5 per 15m, counts: failures, on_outage: deny}}\n"), 0o600))
+	shared := []string{"-redis", "redis://" + testserver.Redis(t), "-secret-file", filepath.Join(dir, "secret"), "-policies", strict}
 	services := []started{start(t, dir, shared...), start(t, dir, shared...)}
-	var got []int
-	for i := range 6 {
+	got := map[int]int{}
+	for i := 0; got[http.StatusTooManyRequests] == 0; i++ {
+		require.Less(t, i, 50)
 		resp, err := http.Post(services[i%2].url+"/login", "application/json", strings.NewReader(`{"email":"demo@example.com","password":"wrong"}`))
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
-		got = append(got, resp.StatusCode)
+		got[resp.StatusCode]++
 	}
-	require.Equal(t, []int{401, 401, 401, 401, 401, 429}, got)
+	require.LessOrEqual(t, got[http.StatusUnauthorized], 5)
+	require.GreaterOrEqual(t, got[http.StatusUnauthorized]+got[http.StatusServiceUnavailable], 5)
 	for _, s := range services {
 		require.NoError(t, s.stop())
 	}

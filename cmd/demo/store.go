@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -51,6 +52,8 @@ func meet(ctx context.Context, log *slog.Logger, shared *redisstore.Store, secre
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
 	last, err := shared.Mark(ctx, own)
 	var refusal redis.Error
 	switch {

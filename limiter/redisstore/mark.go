@@ -16,10 +16,9 @@ const (
 // Mark leaves a text for the next process that shares the server, and returns the
 // one that was left last, "" if there is none. Applications leave a fingerprint of
 // the secret that keys their names (guard.Fingerprint) when they start: another one
-// belongs to processes whose counts are apart from theirs.
+// belongs to processes whose counts are apart from theirs. ctx alone bounds it, not
+// Config.Timeout: nobody waits for it yet.
 func (s *Store) Mark(ctx context.Context, text string) (last string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
 	last, err = s.client.SetArgs(ctx, markKey, text, redis.SetArgs{TTL: markLife, Get: true}).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return "", fault(err)

@@ -1,0 +1,192 @@
+package guard
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// unsettled counts, by subject, the passes of this process that are not settled
+// yet: their charges may be given back. Subjects are told apart by 14 bits of their
+// hash, so that counting costs one atomic operation; two that fall together only
+// make somebody wait in vain, for maxWait at most.
+type unsettled struct {
+	counts  [unsettledSlots]atomic.Uint64 // see passCount
+	refused []atomic.Uint64               // see fresh; nil in a process that is alone
+	all     atomic.Int64                  // who wait
+
+	mu      sync.Mutex
+	waiting map[slot][]chan struct{} // first come first
+}
+
+// slot stands for the subjects that are counted together.
+type slot uint16
+
+const (
+	unsettledSlots = 1 << 14
+
+	// Bounds of waiting for others to settle.
+	maxWait       = 2 * time.Second
+	maxWaitingKey = 32
+	maxWaitingAll = 1024
+)
+
+// slotOf is the slot of a key's subject, whose text is random already.
+func slotOf(key string) slot {
+	h := uint32(2166136261) // FNV-1a
+	for _, c := range []byte(key[len(keyPrefix) : len(keyPrefix)+6]) {
+		h = (h ^ uint32(c)) * 16777619
+	}
+	return slot(h % unsettledSlots)
+}
+
+// passCount is how many passes were given in some span of ten seconds and the one
+// before: a pass that nobody settles stops counting after two spans, since it can
+// give nothing back then.
+type passCount struct {
+	span     uint32 // settleWithin since 1970
+	now, old uint16
+}
+
+func spanOf(t time.Time) uint32 { return uint32(t.Unix() / int64(settleWithin/time.Second)) }
+
+func unpackCount(w uint64, span uint32) passCount {
+	c := passCount{uint32(w >> 32), uint16(w), uint16(w >> 16)}
+	switch {
+	case span == c.span+1:
+		return passCount{span, 0, c.now}
+	case span > c.span:
+		return passCount{span, 0, 0}
+	}
+	return c // also if the clock stepped back
+}
+
+func (c passCount) pack() uint64 { return uint64(c.span)<<32 | uint64(c.old)<<16 | uint64(c.now) }
+func (c passCount) any() bool    { return c.now > 0 || c.old > 0 }
+
+// change counts n more passes of a span, 1 or -1, and reports whether any is left.
+func (u *unsettled) change(s slot, span uint32, n int) bool {
+	for {
+		w := u.counts[s].Load()
+		c := unpackCount(w, span)
+		switch {
+		case n > 0 && c.now < 1<<16-1:
+			c.now++
+		case n < 0 && c.span == span && c.now > 0:
+			c.now--
+		case n < 0 && c.span == span+1 && c.old > 0:
+			c.old--
+		}
+		if u.counts[s].CompareAndSwap(w, c.pack()) {
+			return c.any()
+		}
+	}
+}
+
+func (u *unsettled) any(s slot, now time.Time) bool {
+	return unpackCount(u.counts[s].Load(), spanOf(now)).any()
+}
+
+// settle takes a pass of a span out. What it gave back is for one who waits; when
+// none is left that could give anything back, nobody need wait any longer.
+func (u *unsettled) settle(s slot, span uint32, gaveBack bool) {
+	left := u.change(s, span, -1)
+	if u.all.Load() == 0 || left && !gaveBack {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.wake(s, !left)
+}
+
+// wake lets one go, or all. u.mu is held.
+func (u *unsettled) wake(s slot, all bool) {
+	queue := u.waiting[s]
+	n := min(1, len(queue))
+	if all {
+		n = len(queue)
+	}
+	for _, c := range queue[:n] {
+		close(c)
+	}
+	if n == len(queue) {
+		delete(u.waiting, s)
+	} else {
+		u.waiting[s] = queue[n:]
+	}
+}
+
+// wait returns when one may be let go, true, or need not wait any longer: false.
+func (u *unsettled) wait(ctx context.Context, s slot, now func() time.Time, timeout <-chan time.Time) bool {
+	c := u.queue(s)
+	if c == nil {
+		return false
+	}
+	if !u.any(s, now()) { // all have settled before it stood in the queue
+		u.leave(s, c, false)
+		return true
+	}
+	select {
+	case <-c:
+		u.leave(s, c, false)
+		return true
+	case <-timeout:
+	case <-ctx.Done():
+	}
+	u.leave(s, c, true)
+	return false
+}
+
+// queue takes a place among those who wait for s; nil if there is none left.
+func (u *unsettled) queue(s slot) chan struct{} {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.waiting[s]) >= maxWaitingKey || u.all.Load() >= maxWaitingAll {
+		return nil
+	}
+	if u.waiting == nil {
+		u.waiting = map[slot][]chan struct{}{}
+	}
+	c := make(chan struct{})
+	u.waiting[s] = append(u.waiting[s], c)
+	u.all.Add(1)
+	return c
+}
+
+// leave gives the place up. One who was just told to go and does not, sends the
+// next.
+func (u *unsettled) leave(s slot, c chan struct{}, gone bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.all.Add(-1)
+	for i, w := range u.waiting[s] {
+		if w == c {
+			u.waiting[s] = append(u.waiting[s][:i:i], u.waiting[s][i+1:]...)
+			if len(u.waiting[s]) == 0 {
+				delete(u.waiting, s)
+			}
+			return
+		}
+	}
+	if gone {
+		u.wake(s, false)
+	}
+}
+
+// fresh reports that a refusal belongs to a run of them that began less than a
+// second ago; a run has no gap of ten seconds.
+func (u *unsettled) fresh(s slot, now time.Time) bool {
+	if u.refused == nil {
+		return false
+	}
+	const second = 10 // in tenths, in which a run's first and last instant are kept
+	t := uint32(now.UnixMilli() / 100)
+	w := u.refused[s].Load()
+	first, last := uint32(w>>32), uint32(w)
+	if t-last > 10*second {
+		first = t
+	}
+	u.refused[s].Store(uint64(first)<<32 | uint64(t))
+	return t-first < second
+}

@@ -10,9 +10,13 @@ import (
 // A Store remembers the state of every key and applies the laws to it. It is
 // safe for any number of goroutines.
 //
-// The whole slice is one step: nobody ever sees half of it. A charge or a
-// refund is sent once and never repeated by the store: when its fate is
-// unknown (a lost reply, say), the charge stands or the unit stays lost.
+// The whole slice is one step: nobody ever sees half of it. A store that cannot
+// (its keys lie on several servers, say) compensates: it gives back what it has
+// charged when a later charge is denied, and says so in its documentation. While
+// calls are under way it may deny what it could admit; it never admits too much.
+//
+// A charge or a refund is sent once and never repeated by the store: when its
+// fate is unknown (a lost reply, say), the charge stands or the unit stays lost.
 // The caller owns the slice; the store keeps no part of it after returning.
 type Store interface {
 	// Take decides all charges together. If every voting charge (Advisory 0)

@@ -1,3 +1,3 @@
 // Package testkit has what tests of several packages need: a clock that is set by
-// hand, and a buffer that a server may write to meanwhile.
+// hand, a buffer that a server may write to meanwhile, and processes that race.
 package testkit

@@ -1,15 +1,12 @@
 package testserver
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"authguard/internal/testkit"
 )
@@ -58,13 +55,11 @@ func (p *process) kill() {
 	<-p.exited
 }
 
-// answers waits until a Redis server answers.
-func (p *process) answers() error {
-	client := redis.NewClient(&redis.Options{Addr: p.addr, MaxRetries: -1})
-	defer client.Close()
+// answers waits until the server answers a ping.
+func (p *process) answers(ping func() error) error {
 	deadline := time.After(10 * time.Second)
 	for {
-		if client.Ping(context.Background()).Err() == nil {
+		if ping() == nil {
 			return nil
 		}
 		select {
@@ -75,6 +70,20 @@ func (p *process) answers() error {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
+}
+
+// start tries a few times, because another process may take the port meanwhile.
+func start(t testing.TB, name string, try func() (*process, error)) *process {
+	t.Helper()
+	for range 3 {
+		p, err := try()
+		if err == nil {
+			return p
+		}
+		t.Log(err)
+	}
+	t.Fatalf("%s does not start", name)
+	return nil
 }
 
 func freePort() (int, error) {

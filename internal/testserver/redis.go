@@ -1,9 +1,12 @@
 package testserver
 
 import (
+	"context"
 	"fmt"
 	"os/exec"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Redis starts a redis-server of its own for t, without persistence, and returns
@@ -16,15 +19,7 @@ func Redis(t testing.TB, args ...string) string {
 
 func startRedis(t testing.TB, path string, args []string) *process {
 	t.Helper()
-	for range 3 { // another process may take the port meanwhile
-		p, err := tryRedis(t, path, args)
-		if err == nil {
-			return p
-		}
-		t.Log(err)
-	}
-	t.Fatal("redis-server does not start")
-	return nil
+	return start(t, "redis-server", func() (*process, error) { return tryRedis(t, path, args) })
 }
 
 func tryRedis(t testing.TB, path string, args []string) (*process, error) {
@@ -36,5 +31,11 @@ func tryRedis(t testing.TB, path string, args []string) (*process, error) {
 	own := []string{"--bind", "127.0.0.1", "--port", fmt.Sprint(port), "--dir", t.TempDir(), "--save", "", "--appendonly", "no"}
 	p := run(t, exec.Command(path, append(own, args...)...))
 	p.addr = fmt.Sprintf("127.0.0.1:%d", port)
-	return p, p.answers()
+	return p, p.answersRedis()
+}
+
+func (p *process) answersRedis() error {
+	client := redis.NewClient(&redis.Options{Addr: p.addr, MaxRetries: -1})
+	defer client.Close()
+	return p.answers(func() error { return client.Ping(context.Background()).Err() })
 }

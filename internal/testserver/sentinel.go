@@ -70,7 +70,7 @@ func startSentinel(t testing.TB, path, name, host, port string) string {
 	}
 	p := run(t, exec.Command(path, config, "--sentinel"))
 	p.addr = fmt.Sprintf("127.0.0.1:%d", own)
-	if err := p.answers(); err != nil {
+	if err := p.answersRedis(); err != nil {
 		t.Fatal(err)
 	}
 	return p.addr

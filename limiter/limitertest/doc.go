@@ -15,6 +15,8 @@
 //		})
 //	}
 //
+// A store that decides a batch in several steps takes [CompensatingStore] instead.
+//
 // [Law] and [Rescale] walk random histories and check the promises written at
 // [limiter.Limit] in each of their steps. [Store] tells histories of several
 // keys, races goroutines, and compares with a map. [Traces] replays the

@@ -31,6 +31,10 @@ type rig struct {
 	t     *testing.T
 	store limiter.Store
 	clock *clock
+
+	// compensating says that the store may deny what it could admit, and hold units
+	// for a moment, while others are under way.
+	compensating bool
 }
 
 func newRig(t *testing.T, open func(t *testing.T, now func() time.Time) limiter.Store) *rig {

@@ -14,24 +14,46 @@ import (
 // in CI it fails.
 func Memcached(t testing.TB, args ...string) string {
 	t.Helper()
-	addr, _ := MortalMemcached(t, args...)
-	return addr
+	return MortalMemcached(t, args...).Addr
 }
 
-// MortalMemcached is Memcached with a way to end it without a word.
-func MortalMemcached(t testing.TB, args ...string) (addr string, kill func()) {
+// Mortal is a memcached that is to be killed.
+type Mortal struct {
+	Addr    string
+	process *process
+	start   func()
+}
+
+// Kill ends it without a word.
+func (m *Mortal) Kill() { m.process.kill() }
+
+// Restart starts it anew at its address, where it remembers nothing.
+func (m *Mortal) Restart() { m.start() }
+
+// MortalMemcached is [Memcached], to be killed.
+func MortalMemcached(t testing.TB, args ...string) *Mortal {
 	t.Helper()
 	path := find(t, "memcached")
-	p := start(t, "memcached", func() (*process, error) { return tryMemcached(t, path, args) })
-	return p.addr, p.kill
+	m := new(Mortal)
+	port := 0
+	m.start = func() {
+		m.process = start(t, "memcached", func() (*process, error) {
+			if m.Addr == "" {
+				var err error
+				if port, err = freePort(); err != nil {
+					return nil, err
+				}
+			}
+			return tryMemcached(t, path, port, args)
+		})
+		m.Addr = m.process.addr
+	}
+	m.start()
+	return m
 }
 
-func tryMemcached(t testing.TB, path string, args []string) (*process, error) {
+func tryMemcached(t testing.TB, path string, port int, args []string) (*process, error) {
 	t.Helper()
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
 	own := []string{"-l", "127.0.0.1", "-p", fmt.Sprint(port), "-U", "0"}
 	if os.Getuid() == 0 {
 		own = append(own, "-u", "nobody") // it refuses to run as root

@@ -3,6 +3,7 @@ package memcachestore
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"authguard/limiter"
@@ -150,8 +151,8 @@ func (b *batch) asThingsAre(i int) {
 	}
 }
 
-// giveBack refunds those of the charges that are Taken. It tries all of them, and
-// reports the first error.
+// giveBack refunds those of the charges that are Taken, all at one time, since there
+// may be little left of it. It reports the first error.
 func (b *batch) giveBack(ctx context.Context, these func(*limiter.Charge) bool) error {
 	taken := b.those(func(charge *limiter.Charge) bool { return charge.Taken && these(charge) })
 	for _, i := range taken {
@@ -160,16 +161,21 @@ func (b *batch) giveBack(ctx context.Context, these func(*limiter.Charge) bool) 
 			return &limiter.ChargeError{Index: i, Err: errors.New("memcachestore: charge has no Limit")}
 		}
 	}
-	failed := b.read(ctx, taken...)
-	if failed != nil {
-		return failed
+	if err := b.read(ctx, taken...); err != nil {
+		return err
 	}
-	for _, i := range taken {
-		if err := b.refund(ctx, i); failed == nil {
-			failed = err
+	var wg sync.WaitGroup
+	failed := make([]error, len(taken))
+	for n, i := range taken {
+		wg.Go(func() { failed[n] = b.refund(ctx, i) })
+	}
+	wg.Wait()
+	for _, err := range failed {
+		if err != nil {
+			return err
 		}
 	}
-	return failed
+	return nil
 }
 
 // mend writes what a denying limit made of a state from the future, if nobody else

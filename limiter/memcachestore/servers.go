@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"net"
+	"strconv"
 	"strings"
 
 	"github.com/bradfitz/gomemcache/memcache"
@@ -27,12 +28,16 @@ func newServers(addrs []string) (servers, error) {
 	}
 	var all servers
 	for i, addr := range addrs {
-		if strings.Contains(addr, "/") {
+		if strings.HasPrefix(addr, "/") {
 			all = append(all, server{"unix", addr})
 			continue
 		}
-		if _, port, err := net.SplitHostPort(addr); err != nil || port == "" {
-			return nil, fmt.Errorf("memcachestore: Config.Addrs[%d] is %q, want host:port or the path of a socket", i, addr)
+		_, port, err := net.SplitHostPort(addr)
+		if err == nil {
+			_, err = strconv.ParseUint(port, 10, 16)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("memcachestore: Config.Addrs[%d] is %q, want host:port or the absolute path of a socket", i, addr)
 		}
 		all = append(all, server{"tcp", addr})
 	}

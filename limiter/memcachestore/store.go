@@ -14,7 +14,7 @@ import (
 
 // Config of a Store.
 type Config struct {
-	// Addrs are the servers: host:port, or the path of a Unix socket. Keys are
+	// Addrs are the servers: host:port, or the absolute path of a Unix socket. Keys are
 	// spread over them, so all processes must have the same in the same order.
 	Addrs []string
 

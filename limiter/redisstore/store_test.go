@@ -1,10 +1,8 @@
 package redisstore_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"net"
 	"regexp"
 	"strconv"
 	"strings"
@@ -211,7 +209,14 @@ func TestALostReplyChargesOnce(t *testing.T) {
 	_, err := direct.Take(ctx, batch("warm"))
 	require.NoError(t, err)
 
-	proxy, evals := cuttingProxy(t, server)
+	var evals atomic.Int64
+	proxy := testserver.Proxy(t, server, func(request string) testserver.Fate {
+		if strings.Contains(strings.ToLower(request), "evalsha") {
+			evals.Add(1)
+			return testserver.Cut
+		}
+		return testserver.Pass
+	})
 	client := redis.NewClient(&redis.Options{Addr: proxy, ContextTimeoutEnabled: true, MaxRetries: 3})
 	t.Cleanup(func() { client.Close() })
 	s := newStore(t, client, nil)
@@ -230,60 +235,6 @@ func TestALostReplyChargesOnce(t *testing.T) {
 	require.EqualValues(t, 2, evals.Load())
 	require.NoError(t, direct.Peek(ctx, look))
 	require.EqualValues(t, 4, look[0].Decision.Remaining)
-}
-
-// cuttingProxy passes everything on, but cuts the connection where the answer
-// to an EVALSHA would come back, and counts those.
-func cuttingProxy(t *testing.T, server string) (addr string, evals *atomic.Int64) {
-	t.Helper()
-	evals = new(atomic.Int64)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				up, err := net.Dial("tcp", server)
-				if err != nil {
-					return
-				}
-				defer up.Close()
-				var cut atomic.Bool
-				go func() {
-					r := bufio.NewReader(up)
-					buf := make([]byte, 64<<10)
-					for {
-						n, err := r.Read(buf)
-						if err != nil || cut.Load() {
-							conn.Close()
-							return
-						}
-						conn.Write(buf[:n])
-					}
-				}()
-				buf := make([]byte, 64<<10)
-				for {
-					n, err := conn.Read(buf)
-					if err != nil {
-						return
-					}
-					if strings.Contains(strings.ToLower(string(buf[:n])), "evalsha") {
-						evals.Add(1)
-						cut.Store(true)
-					}
-					if _, err := up.Write(buf[:n]); err != nil {
-						return
-					}
-				}
-			}()
-		}
-	}()
-	return l.Addr().String(), evals
 }
 
 // RC-01, LK-07: several stores on one server are one.

@@ -32,12 +32,13 @@ test: check servers ## everything that must pass before a change goes in
 	@$(MAKE) vuln
 
 servers: ## the servers that tests start, installed where that is possible
-	@command -v redis-server >/dev/null && exit; \
+	@missing=$$(for server in redis-server memcached; do command -v $$server >/dev/null || echo $$server; done); \
+	if [ -z "$$missing" ]; then exit; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		export DEBIAN_FRONTEND=noninteractive; \
-		apt-get update -qq && apt-get install -y -qq --no-install-recommends redis-server >/dev/null; \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
 	else \
-		echo 'redis-server is not installed: tests over Redis are skipped'; \
+		echo "not installed, so tests over it are skipped:" $$missing; \
 	fi
 
 check: ## format, vet and staticcheck: the quick part of test

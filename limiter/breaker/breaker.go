@@ -18,8 +18,8 @@ type Config struct {
 	Store limiter.Store
 
 	// Faults in a row, over a quarter of a second at least, open the breaker; 0
-	// means 5. A key's own error, a mistake of the caller and a caller that has
-	// gone are no faults of the store.
+	// means 5. A key's own error, a mistake of the caller, a crowd and a caller that
+	// has gone are no faults of the store.
 	Faults int
 
 	// Pause is how long it stays open before one call tries again; 0 means 1 s.
@@ -109,7 +109,8 @@ func (s *Store) call(ctx context.Context, f func() (bool, error)) (bool, error) 
 		switch {
 		case err == nil:
 			s.since.Store(0)
-		case limiter.Gone(ctx), errors.As(err, new(*limiter.ChargeError)), errors.Is(err, limiter.ErrCostTooHigh):
+		case limiter.Gone(ctx), errors.As(err, new(*limiter.ChargeError)),
+			errors.Is(err, limiter.ErrCostTooHigh), errors.Is(err, limiter.ErrOverloaded):
 			err = notItsFault{err}
 		default:
 			s.since.CompareAndSwap(0, time.Now().UnixNano())

@@ -3,6 +3,7 @@ package breaker_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -101,8 +102,12 @@ func TestAStoreThatIsDownIsAnsweredForAtOnce(t *testing.T) {
 	})
 }
 
-// Denials, mistakes, a key's own error and clients that go away open nothing.
+// Denials, mistakes, a key's own error, crowds and clients that go away open nothing.
 func TestWhatIsNoFaultOpensNothing(t *testing.T) {
+	synctest.Test(t, whatIsNoFault)
+}
+
+func whatIsNoFault(t *testing.T) {
 	f, s := newFaulty(t, breaker.Config{Faults: 1})
 	for range 200 { // half of them denied
 		_, err := s.Take(ctx, one())
@@ -118,6 +123,11 @@ func TestWhatIsNoFaultOpensNothing(t *testing.T) {
 	_, err = s.Take(ctx, one())
 	require.ErrorIs(t, err, limiter.ErrState)
 	require.IsType(t, &limiter.ChargeError{}, err)
+	f.err = fmt.Errorf("store: %w", limiter.ErrOverloaded)
+	for start := time.Now(); time.Since(start) < 300*time.Millisecond; time.Sleep(10 * time.Millisecond) {
+		_, err = s.Take(ctx, one())
+		require.ErrorIs(t, err, limiter.ErrOverloaded)
+	}
 	gone, cancel := context.WithTimeout(ctx, time.Millisecond)
 	defer cancel()
 	f.hang.Store(true)

@@ -30,6 +30,7 @@ import (
 	"authguard/guard/httpguard"
 	"authguard/internal/testserver"
 	"authguard/limiter"
+	"authguard/limiter/memcachestore"
 	"authguard/limiter/memstore"
 	"authguard/limiter/redisstore"
 	"authguard/policies"
@@ -49,6 +50,12 @@ var stores = map[string]func(t *testing.T, now func() time.Time) limiter.Store{
 		t.Cleanup(func() { client.Close() })
 		store, err := redisstore.New(redisstore.Config{Client: client, Timeout: 30 * time.Second, Now: now})
 		require.NoError(t, err)
+		return store
+	},
+	"memcached": func(t *testing.T, now func() time.Time) limiter.Store {
+		store, err := memcachestore.New(memcachestore.Config{Addrs: []string{testserver.Memcached(t)}, Timeout: 30 * time.Second, Now: now})
+		require.NoError(t, err)
+		t.Cleanup(store.Close)
 		return store
 	},
 }

@@ -1,4 +1,5 @@
-# What people run here; `make` alone lists it. .ci/run is `make test` on a bare machine.
+# What people run here; `make` alone lists it. .ci/run is `make test chaos` on a bare
+# machine.
 
 GO        ?= go
 FUZZTIME  ?= 30s
@@ -15,7 +16,7 @@ SHELL       := /bin/bash
 MAKEFLAGS   += --no-print-directory
 TOOL        := $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help test check servers vuln demo fuzz bench
+.PHONY: help test check servers vuln chaos demo fuzz bench
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -54,6 +55,11 @@ vuln: ## known vulnerabilities, where their database can be reached
 	else \
 		echo 'govulncheck: database not reachable, skipped'; \
 	fi
+
+chaos: servers ## break real servers under load and hold the bounds, in two minutes
+	@# Without a server `servers` has said so; in CI it must be there.
+	@command -v redis-server >/dev/null || [ -n "$${CI:-}" ] || exit 0; \
+	set -x; $(GO) test ./internal/chaos -run '^TestChaos$$' -count=1 -timeout 4m -v -chaos
 
 demo: ## run the demo service
 	$(GO) run ./cmd/demo

@@ -102,6 +102,11 @@ type Decision struct {
 	At int64
 }
 
+// NotAsked says that this limit was not asked, because another of its batch was
+// known to deny (package denycache): it admits for all that is known, and nothing
+// but At is filled in. Every limit that was asked has a Limit.
+func (d Decision) NotAsked() bool { return d.Allowed && d.Limit == 0 }
+
 // Time is At as a time.Time.
 func (d Decision) Time() time.Time { return time.UnixMicro(d.At) }
 

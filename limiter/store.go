@@ -22,8 +22,9 @@ type Store interface {
 	// Take decides all charges together. If every voting charge (Advisory 0)
 	// is admitted, all of them are charged and Take returns true; if one
 	// denies, nothing at all is charged and it returns false. It fills in
-	// Decision and Taken of every charge. On an error nothing is charged and
-	// the caller must treat the whole as unanswered, neither yes nor no.
+	// Decision and Taken of every charge; of a batch that is denied it may leave
+	// some that do not deny unasked (Decision.NotAsked). On an error nothing is
+	// charged and the caller must treat the whole as unanswered, neither yes nor no.
 	// An empty slice, a key that comes twice and a cost below 1 are errors.
 	Take(ctx context.Context, charges []Charge) (bool, error)
 

@@ -29,8 +29,8 @@ func TestDecisionsAreTheSameWithAndWithout(t *testing.T) {
 		local += s.Stats().Local
 	}
 	t.Logf("%d denials; %d charges were denied locally", denials, local)
-	require.Greater(t, denials, 4*sequences)
-	require.Greater(t, local, uint64(2*sequences))
+	require.Greater(t, local, uint64(sequences))
+	require.Greater(t, denials, int(2*local), "those that the store made")
 }
 
 // world is three caches over one store, and beside it a store without any.
@@ -55,7 +55,7 @@ func newWorld(t *testing.T, instances int) *world {
 	w.plain = memstore.New(memstore.Config{Now: w.clock.Now})
 	for i := range instances {
 		// Whether charges may still be refunded or not: the channel tells at once.
-		settle := []time.Duration{time.Microsecond, 20 * time.Millisecond, time.Second}[i%3]
+		settle := []time.Duration{time.Microsecond, time.Microsecond, 20 * time.Millisecond}[i%3]
 		w.caches = append(w.caches, open(t, denycache.Config{Store: w.store, Channel: w.hub, Settle: settle, Now: w.clock.Now}))
 	}
 	return w
@@ -84,10 +84,16 @@ var numbers = [][]limiter.Limit{
 
 func (w *world) sequence(seed uint64) (denials int) {
 	w.rnd, w.name = rand.New(rand.NewPCG(seed, 3)), fmt.Sprintf("sequence %d", seed)
-	w.limits, w.receipts, w.waits = numbers[0], nil, []time.Duration{time.Millisecond}
+	w.receipts, w.waits = nil, []time.Duration{time.Millisecond}
+	laws := w.rnd.Perm(len(numbers[0]))[:3]
+	deploy := func(numbers []limiter.Limit) {
+		w.limits = []limiter.Limit{numbers[laws[0]], numbers[laws[1]], numbers[laws[2]]}
+	}
+	deploy(numbers[0])
 	for step := range 40 {
 		if step == 25 && seed%2 == 0 {
-			w.limits = numbers[1] // a deploy
+			deploy(numbers[1]) // at once; see below for a rolling one
+			w.receipts = nil
 		}
 		if w.rnd.IntN(2) == 0 {
 			w.forward()
@@ -114,7 +120,7 @@ func (w *world) sequence(seed uint64) (denials int) {
 // was told, a microsecond before its end.
 func (w *world) forward() {
 	wait := w.waits[w.rnd.IntN(len(w.waits))]
-	w.clock.Advance([]time.Duration{time.Microsecond, 20 * time.Millisecond, 150 * time.Millisecond, wait, wait - time.Microsecond}[w.rnd.IntN(5)])
+	w.clock.Advance([]time.Duration{time.Microsecond, 20 * time.Millisecond, 20 * time.Millisecond, 150 * time.Millisecond, wait, wait - time.Microsecond}[w.rnd.IntN(6)])
 }
 
 func (w *world) take(s *denycache.Store) bool {
@@ -135,7 +141,7 @@ func (w *world) take(s *denycache.Store) bool {
 	}
 	w.receipts = append(w.receipts, [2][]limiter.Charge{charges, twin})
 	for _, c := range twin {
-		if !c.Decision.Allowed {
+		if c.Decision.RetryAfter > 0 {
 			w.waits = append(w.waits, c.Decision.RetryAfter)
 		}
 	}
@@ -157,18 +163,18 @@ func (w *world) refund(s *denycache.Store) {
 }
 
 func (w *world) forget(s *denycache.Store) {
-	keys := []string{w.key(w.limits[w.rnd.IntN(len(w.limits))], w.rnd.IntN(2))}
+	keys := []string{w.key(w.limits[w.rnd.IntN(len(w.limits))])}
 	require.NoError(w, w.plain.Forget(ctx, keys), w.name)
 	require.NoError(w, s.Forget(ctx, keys), w.name)
 }
 
-func (w *world) key(l limiter.Limit, n int) string { return fmt.Sprint(w.name, l.Law(), n) }
+func (w *world) key(l limiter.Limit) string { return w.name + l.Law() }
 
 func (w *world) batch() []limiter.Charge {
 	var charges []limiter.Charge
-	for _, i := range w.rnd.Perm(len(w.limits))[:1+w.rnd.IntN(3)] {
+	for _, i := range w.rnd.Perm(len(w.limits))[:1+w.rnd.IntN(len(w.limits))] {
 		limit := w.limits[i]
-		c := some(w.key(limit, w.rnd.IntN(2)), limit, []int64{1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 5}[w.rnd.IntN(11)])
+		c := some(w.key(limit), limit, []int64{1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 5}[w.rnd.IntN(11)])
 		if w.rnd.IntN(8) == 0 {
 			c.Advisory = 1
 		}
@@ -201,7 +207,7 @@ func TestARollingDeployNeverAdmitsMore(t *testing.T) {
 				limiter.SlidingWindow{Limit: 3, Window: []time.Duration{time.Minute, 10 * time.Second}[n]},
 				limiter.LeakyBucket{Capacity: int64(2 + n), Leak: 1, Per: 20 * time.Second},
 			}[i]
-			c := []limiter.Charge{one(w.key(limit, i), limit)}
+			c := []limiter.Charge{one(fmt.Sprint(w.name, i), limit)}
 			look := slices.Clone(c)
 			require.NoError(t, w.store.Peek(ctx, look))
 			ok, err := w.caches[n].Take(ctx, c)

@@ -134,7 +134,7 @@ func (s *Store) Forget(ctx context.Context, keys []string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	if err := s.client.Del(ctx, keys...).Err(); err != nil {
+	if err := s.client.Eval(ctx, forgetScript, keys).Err(); err != nil {
 		return fault(err)
 	}
 	return nil

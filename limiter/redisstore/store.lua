@@ -81,6 +81,7 @@ local function decide(mode, keys, args, n)
         out[i] = '\8'
       else
         out[i] = '\0'
+        local wait = new ~= s and ask(i, 1) or 0
         if new == '' then
           redis.call('DEL', KEYS[keys + i])
         elseif new ~= s then
@@ -89,6 +90,9 @@ local function decide(mode, keys, args, n)
           local _, _, reset = ask(i, 0)
           mend_ttl(KEYS[keys + i], reset)
         end
+        -- Who remembers that it denied must not any more, see released.go. One
+        -- who may not publish can refund all the same.
+        if wait > 0 then redis.pcall('PUBLISH', 'ag:released', KEYS[keys + i]) end
       end
     end
     return table.concat(out)

@@ -35,7 +35,8 @@ func (d *Denied) Error() string {
 	return fmt.Sprintf("guard: %s/%s refuses; retry after %v", d.Action, rule, d.RetryAfter)
 }
 
-// Limits tell where the limits stand; see [Pass.Limits].
+// Limits tell where the limits stand; see [Pass.Limits]. What a store left unasked,
+// because another limit was known to refuse, is left out.
 func (d *Denied) Limits() []Status {
 	if d.pass == nil {
 		return nil

@@ -69,7 +69,7 @@ func statuses(p *Pass, want func(*Rule) bool) []Status {
 	var s []Status
 	for i := range p.charges {
 		r, c := p.rule(i), &p.charges[i]
-		if want(r) {
+		if want(r) && !c.Decision.NotAsked() {
 			s = append(s, Status{
 				Rule: r.Name, By: r.By, Effect: r.Effect, Limit: c.Limit,
 				Subject: subjectOf(c.Key), Decision: c.Decision,

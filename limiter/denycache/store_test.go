@@ -62,12 +62,9 @@ func (r *rig) take(s limiter.Store, want bool, charges ...limiter.Charge) []limi
 // exhaust uses charges up, and sees them denied for as long as they need to be.
 func (r *rig) exhaust(s limiter.Store, charges ...limiter.Charge) {
 	r.Helper()
-	for {
-		ok, err := s.Take(ctx, charges)
+	for ok, err := true, error(nil); ok; {
+		ok, err = s.Take(ctx, charges)
 		require.NoError(r, err)
-		if !ok {
-			break
-		}
 	}
 	r.after(9 * time.Second)
 	r.take(s, false, charges...)
@@ -162,6 +159,29 @@ func TestALargerCostIsAlwaysAsked(t *testing.T) {
 	_, err := r.Take(ctx, []limiter.Charge{one("k", five), some("other", five, 6)})
 	require.ErrorIs(t, err, limiter.ErrCostTooHigh)
 	r.local(r, one("k", five))
+}
+
+// Another end means that something was charged, which may still be refunded.
+func TestADenialWithAnotherEndIsYoung(t *testing.T) {
+	r := newRig(t)
+	short := limiter.SlidingWindow{Limit: 5, Window: 15 * time.Second}
+	r.exhaust(r, one("k", short))
+	r.after(5 * time.Second)
+	r.take(r.shared, true, some("k", short, 5))
+	r.remote(r, false, one("k", short))
+	r.after(9 * time.Second)
+	r.remote(r, false, one("k", short))
+	r.after(time.Second)
+	r.local(r, one("k", short))
+}
+
+// A clock that runs backwards, as no process's does, is no reason to guess.
+func TestAClockThatStepsBackIsAnotherQuestion(t *testing.T) {
+	r := newRig(t)
+	r.exhaust(r, one("k", five))
+	r.local(r, one("k", five))
+	r.after(-2 * time.Second)
+	r.remote(r, false, one("k", five))
 }
 
 func TestOtherNumbersAreAnotherQuestion(t *testing.T) {

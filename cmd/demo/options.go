@@ -41,7 +41,7 @@ func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (
 	fs.StringVar(&o.db, "db", "", "`path` of the SQLite database (default in the user's cache folder)")
 	fs.StringVar(&o.policies, "policies", "", "YAML `file` of limits; it replaces the presets of the actions that it names")
 	fs.StringVar(&o.secretFile, "secret-file", "", "`file` of the secret that keys names in the limit store; made when absent (default beside the database)")
-	fs.StringVar(&o.redis, "redis", "", "`URL` of a Redis that keeps the limits for several processes (redis://, rediss://, redis+sentinel://); needs -secret-file")
+	fs.StringVar(&o.redis, "redis", "", "`URL` of a Redis that keeps the limits for several processes (redis://, rediss://, redis+sentinel://, redis+cluster://); needs -secret-file")
 	fs.Func("instances", "`number` of processes that share the limits: while their store is down each admits its share (default 1)", o.setInstances)
 	fs.Func("trusted-proxies", "comma-separated `prefixes` of the proxies whose X-Forwarded-For is believed", o.setProxies)
 	fs.Func("public-url", "`URL` at which browsers reach the service; this version refuses it, since it has no mail transport yet", o.setPublicURL)

@@ -22,14 +22,16 @@ const socketTimeout = 500 * time.Millisecond
 //
 //	redis://user:password@host:6379/0
 //	redis+sentinel://user:password@host1:26379,host2:26379/primary/0
+//	redis+cluster://user:password@host1:6379,host2:6379
 //
 // and the same with rediss for TLS. A redis URL takes the parameters of
 // redis.ParseURL; one with sentinel takes sentinel_username and
-// sentinel_password. No error repeats the URL, which may hold a password.
-func NewClient(rawURL string) (*redis.Client, error) {
+// sentinel_password; one with cluster takes none, and names any nodes of it. No
+// error repeats the URL, which may hold a password.
+func NewClient(rawURL string) (redis.UniversalClient, error) {
 	rawURL, hosts := cutHosts(rawURL)
 	u, err := url.Parse(rawURL)
-	if err != nil {
+	if err != nil || misplaced(u) {
 		return nil, errors.New("redisstore: the URL cannot be read; special characters of a password must be percent-encoded")
 	}
 	switch u.Scheme {
@@ -48,8 +50,28 @@ func NewClient(rawURL string) (*redis.Client, error) {
 			return nil, fmt.Errorf("redisstore: URL: %w", err)
 		}
 		return redis.NewFailoverClient(o), nil
+	case "redis+cluster", "rediss+cluster":
+		o, err := clusterOptions(u, hosts)
+		if err != nil {
+			return nil, fmt.Errorf("redisstore: URL: %w", err)
+		}
+		return redis.NewClusterClient(o), nil
 	}
-	return nil, fmt.Errorf("redisstore: the URL's scheme is %q, want redis, rediss, redis+sentinel or rediss+sentinel", u.Scheme)
+	return nil, fmt.Errorf("redisstore: the URL's scheme is %q, want redis, redis+sentinel or redis+cluster, or these with rediss", u.Scheme)
+}
+
+// misplaced reports an @ behind the host: of a password with a / or ? in it, half
+// of which has become a path or a parameter and would be told in an error.
+func misplaced(u *url.URL) bool {
+	if strings.Contains(u.Path+u.Fragment, "@") {
+		return true
+	}
+	for key := range u.Query() {
+		if strings.Contains(key, "@") {
+			return true
+		}
+	}
+	return false
 }
 
 func orShort(d time.Duration) time.Duration {
@@ -62,7 +84,7 @@ func orShort(d time.Duration) time.Duration {
 // cutHosts puts a name in the place of a list of hosts, which is no URL's host.
 func cutHosts(rawURL string) (withName string, hosts []string) {
 	scheme, rest, _ := strings.Cut(rawURL, "://")
-	if !strings.HasSuffix(scheme, "+sentinel") {
+	if !strings.HasSuffix(scheme, "+sentinel") && !strings.HasSuffix(scheme, "+cluster") {
 		return rawURL, nil
 	}
 	end := strings.IndexAny(rest, "/?#")
@@ -70,7 +92,48 @@ func cutHosts(rawURL string) (withName string, hosts []string) {
 		end = len(rest)
 	}
 	begin := strings.LastIndexByte(rest[:end], '@') + 1
-	return scheme + "://" + rest[:begin] + "sentinels" + rest[end:], strings.Split(rest[begin:end], ",")
+	return scheme + "://" + rest[:begin] + "hosts" + rest[end:], strings.Split(rest[begin:end], ",")
+}
+
+func addresses(hosts []string, port string) ([]string, error) {
+	addrs := make([]string, len(hosts))
+	for i, addr := range hosts {
+		if addr == "" {
+			return nil, errors.New("a host is empty")
+		}
+		if _, _, err := net.SplitHostPort(addr); err != nil {
+			addr = net.JoinHostPort(strings.Trim(addr, "[]"), port)
+		}
+		addrs[i] = addr
+	}
+	return addrs, nil
+}
+
+func clusterOptions(u *url.URL, hosts []string) (*redis.ClusterOptions, error) {
+	o := &redis.ClusterOptions{
+		ContextTimeoutEnabled: true,
+		MaxRetries:            -1,
+		DialerRetries:         1,
+		DialTimeout:           socketTimeout,
+		ReadTimeout:           socketTimeout,
+		WriteTimeout:          socketTimeout,
+		Username:              u.User.Username(),
+	}
+	o.Password, _ = u.User.Password()
+	var err error
+	if o.Addrs, err = addresses(hosts, "6379"); err != nil {
+		return nil, err
+	}
+	if path := strings.Trim(u.Path, "/"); path != "" && path != "0" {
+		return nil, fmt.Errorf("the database is %q: a cluster has none but 0", path)
+	}
+	for key := range u.Query() {
+		return nil, fmt.Errorf("unknown parameter %q", key)
+	}
+	if strings.HasPrefix(u.Scheme, "rediss") {
+		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	return o, nil
 }
 
 func sentinelOptions(u *url.URL, hosts []string) (*redis.FailoverOptions, error) {
@@ -84,14 +147,9 @@ func sentinelOptions(u *url.URL, hosts []string) (*redis.FailoverOptions, error)
 		Username:              u.User.Username(),
 	}
 	o.Password, _ = u.User.Password()
-	for _, addr := range hosts {
-		if addr == "" {
-			return nil, errors.New("a sentinel's address is empty")
-		}
-		if _, _, err := net.SplitHostPort(addr); err != nil {
-			addr = net.JoinHostPort(addr, "26379")
-		}
-		o.SentinelAddrs = append(o.SentinelAddrs, addr)
+	var err error
+	if o.SentinelAddrs, err = addresses(hosts, "26379"); err != nil {
+		return nil, err
 	}
 	name, db, _ := strings.Cut(strings.Trim(u.Path, "/"), "/")
 	if name == "" {

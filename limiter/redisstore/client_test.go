@@ -18,11 +18,33 @@ func TestNewClientIsSafe(t *testing.T) {
 	} {
 		c, err := redisstore.NewClient(url)
 		require.NoError(t, err, url)
-		o := c.Options()
+		o := c.(*redis.Client).Options()
 		require.True(t, o.ContextTimeoutEnabled, url)
 		require.LessOrEqual(t, o.MaxRetries, 0, url)
 		require.LessOrEqual(t, o.DialTimeout, 500*time.Millisecond, url)
 		require.LessOrEqual(t, o.ReadTimeout, 2*time.Second, url)
+		_, err = redisstore.New(redisstore.Config{Client: c})
+		require.NoError(t, err, url)
+		require.NoError(t, c.Close())
+	}
+}
+
+func TestNewClientOfAClusterIsSafe(t *testing.T) {
+	for url, secure := range map[string]bool{
+		"redis+cluster://u:p%40ss@127.0.0.1:7000,[::1]:7001,127.0.0.2,[::1]":    false,
+		"rediss+cluster://u:p%40ss@127.0.0.1:7000,[::1]:7001,127.0.0.2,[::1]/0": true,
+	} {
+		c, err := redisstore.NewClient(url)
+		require.NoError(t, err, url)
+		o := c.(*redis.ClusterClient).Options()
+		require.Equal(t, []string{"127.0.0.1:7000", "[::1]:7001", "127.0.0.2:6379", "[::1]:6379"}, o.Addrs)
+		require.Equal(t, "u", o.Username)
+		require.Equal(t, "p@ss", o.Password)
+		require.Equal(t, secure, o.TLSConfig != nil)
+		require.True(t, o.ContextTimeoutEnabled, url)
+		require.LessOrEqual(t, o.MaxRetries, 0, url)
+		require.LessOrEqual(t, o.DialTimeout, 500*time.Millisecond, url)
+		require.LessOrEqual(t, o.ReadTimeout, 500*time.Millisecond, url)
 		_, err = redisstore.New(redisstore.Config{Client: c})
 		require.NoError(t, err, url)
 		require.NoError(t, c.Close())
@@ -39,6 +61,13 @@ func TestNewClientErrorsHoldNoPassword(t *testing.T) {
 		"redis+sentinel://u:hunter2@host":            "must name the primary",
 		"redis+sentinel://u:hunter2@host/m/x":        `database is "x"`,
 		"redis+sentinel://u:hunter2@host/m?sentinel": `unknown parameter "sentinel"`,
+		"redis+sentinel://u:x/y/hunter2@host/m":      "cannot be read",
+		"redis+sentinel://u:12?hunter2@host/m":       "cannot be read",
+		"redis://u:12/hunter2@host":                  "cannot be read",
+		"redis+cluster://u:hunter2@host/1":           `database is "1"`,
+		"redis+cluster://u:hunter2@host,":            "a host is empty",
+		"redis+cluster://u:hunter2@host?addr=x":      `unknown parameter "addr"`,
+		"rediss+cluster://u:12/hunter2@host":         "cannot be read",
 	} {
 		_, err := redisstore.NewClient(url)
 		require.ErrorContains(t, err, want, url)

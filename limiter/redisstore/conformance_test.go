@@ -23,7 +23,7 @@ func newClient(t testing.TB, addr string) *redis.Client {
 	return c
 }
 
-func newStore(t testing.TB, client *redis.Client, now func() time.Time) *redisstore.Store {
+func newStore(t testing.TB, client redis.UniversalClient, now func() time.Time) *redisstore.Store {
 	t.Helper()
 	s, err := redisstore.New(redisstore.Config{Client: client, Timeout: 30 * time.Second, Now: now})
 	require.NoError(t, err)

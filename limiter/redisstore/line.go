@@ -2,193 +2,148 @@ package redisstore
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"net"
-	"strconv"
-	"strings"
+	"slices"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// A line gathers the calls of concurrent goroutines. While one script is under
-// way the others wait in it, and then go together in the next. So a lone caller
-// waits for nobody, and many share one round trip and one start of the script.
+// A line gathers the calls of concurrent goroutines. While one message is under way
+// to a node the others wait for it, and then go together in the next. So a lone
+// caller waits for nobody, and many share one round trip and one start of the script.
 //
 // Who has waited is sent for by a goroutine of the store's own: no caller, who may
 // give up at any moment, is relied upon to go on.
 type line struct {
 	mu      sync.Mutex
-	busy    bool // a script is under way
-	waiting []*ticket
+	waiting map[*redis.Client][]*part // by node; the entry is there while a message is under way
 }
 
-// ticket is one call in line.
-type ticket struct {
-	call  *call
-	mode  string
-	reply string
-	err   error
-	done  chan struct{} // closed when reply or err is there; nil for a lone caller
-}
+// A message has at most so many calls and so much work, since a server does nothing
+// else meanwhile: some 3 ms. A call that has more goes alone.
+const (
+	maxTogether = 128
+	maxWork     = 256
+)
 
-// maxTogether bounds the calls of one script, for which the server does nothing else.
-const maxTogether = 128
-
-// call has the script decide c, together with others who come meanwhile.
-func (s *Store) call(ctx context.Context, c *call, mode string) (string, error) {
-	if err := ctx.Err(); err != nil {
-		return "", err
-	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	t := &ticket{call: c, mode: mode}
-	if s.line.join(t) {
-		s.send(ctx, []*ticket{t})
-		return t.reply, t.err
-	}
-	select {
-	case <-t.done:
-		return t.reply, t.err
-	case <-ctx.Done():
-	}
-	if s.line.leave(t) {
-		return "", fmt.Errorf("redisstore: %w while it waited to be sent", ctx.Err())
-	}
-	c.lost = true
-	return "", fmt.Errorf("redisstore: %w while it was under way", ctx.Err())
-}
-
-// join takes a place in line; it reports true if there is no line, and the
-// caller sends at once.
-func (l *line) join(t *ticket) bool {
+// join takes places in line. It returns the parts whose nodes are free, which the
+// caller must send.
+func (l *line) join(parts []*part) (free []*part) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.busy {
-		l.busy = true
-		return true
-	}
-	t.done = make(chan struct{})
-	l.waiting = append(l.waiting, t)
-	return false
-}
-
-// leave gives a place in line up, and reports whether it was still there.
-func (l *line) leave(t *ticket) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i, w := range l.waiting {
-		if w == t {
-			l.waiting = append(l.waiting[:i], l.waiting[i+1:]...)
-			return true
+	for _, p := range parts {
+		waiting, busy := l.waiting[p.node]
+		switch {
+		case !busy:
+			l.waiting[p.node] = nil
+			fallthrough
+		case slices.ContainsFunc(free, p.sameNode):
+			free = append(free, p)
+		default:
+			p.done = make(chan struct{})
+			l.waiting[p.node] = append(waiting, p)
 		}
 	}
-	return false
+	return free
+}
+
+func (p *part) sameNode(other *part) bool { return p.node == other.node }
+
+// leave gives a place in line up, and reports whether it was still there.
+func (l *line) leave(p *part) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.Index(l.waiting[p.node], p)
+	if i < 0 {
+		return false
+	}
+	l.waiting[p.node] = slices.Delete(l.waiting[p.node], i, i+1)
+	return true
 }
 
 // next takes those out of the line who go together next, or ends it.
-func (l *line) next() []*ticket {
+func (l *line) next(node *redis.Client) []*part {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := min(len(l.waiting), maxTogether)
-	together := append([]*ticket(nil), l.waiting[:n]...)
-	l.waiting = append(l.waiting[:0], l.waiting[n:]...)
-	l.busy = n > 0
+	waiting := l.waiting[node]
+	if len(waiting) == 0 {
+		delete(l.waiting, node)
+		return nil
+	}
+	n, work := 0, 0
+	for n < min(len(waiting), maxTogether) && (n == 0 || work+waiting[n].work <= maxWork) {
+		work += waiting[n].work
+		n++
+	}
+	together := slices.Clone(waiting[:n])
+	l.waiting[node] = slices.Delete(waiting, 0, n)
 	return together
 }
 
-// send has one script decide the calls of together, tells them, and sees to those
-// who have come meanwhile.
-func (s *Store) send(ctx context.Context, together []*ticket) {
-	defer func() {
-		if next := s.line.next(); len(next) > 0 {
-			go s.sendWaiting(next)
+// sendAll sends to all nodes at one time.
+func (s *Store) sendAll(ctx context.Context, parts []*part) {
+	var wg sync.WaitGroup
+	for len(parts) > 0 {
+		var here, others []*part
+		for _, p := range parts {
+			if p.sameNode(parts[0]) {
+				here = append(here, p)
+			} else {
+				others = append(others, p)
+			}
 		}
-	}()
-	replies, err := s.run(ctx, together)
-	for i, t := range together {
-		t.err = err
-		if err == nil {
-			t.reply, t.err = readOne(replies[i])
-		}
-		if t.done != nil {
-			close(t.done)
+		if parts = others; len(parts) > 0 {
+			wg.Go(func() { s.send(ctx, here) })
+		} else {
+			s.send(ctx, here)
 		}
 	}
+	wg.Wait()
 }
 
 // sendWaiting sends for calls that have waited, whatever becomes of their callers.
-func (s *Store) sendWaiting(together []*ticket) {
+func (s *Store) sendWaiting(parts []*part) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
 	defer cancel()
-	s.send(ctx, together)
+	s.send(ctx, parts)
 }
 
-// readOne tells a reply of one call from its error.
-func readOne(reply string) (string, error) {
-	if body, ok := strings.CutPrefix(reply, "+"); ok {
-		return body, nil
-	}
-	return "", fmt.Errorf("redisstore: script: %s", strings.TrimPrefix(reply, "-"))
-}
-
-// once is a command that the client must not send a second time.
-type once struct{ *redis.Cmd }
-
-func (once) NoRetry() bool { return true }
-
-// run calls the script. Only an answer that it is not known there, and so did
-// nothing, has it sent again, with its source.
-func (s *Store) run(ctx context.Context, together []*ticket) ([]string, error) {
-	laws, keys, charges := uint64(0), 0, 0
-	for _, t := range together {
-		laws |= t.call.laws
-		keys += len(t.call.keys)
-		charges += len(t.call.args)
-	}
-	script := s.scripts.of(laws)
-	args := make([]any, 0, 4+keys+charges+2*len(together))
-	args = append(args, "evalsha", script.sha, keys)
-	for _, t := range together {
-		for _, k := range t.call.keys {
-			args = append(args, k)
+// send has parts of one node decided, and tells whoever waits for them. Those that
+// must be sent again, to another node perhaps, hold up nobody else.
+func (s *Store) send(ctx context.Context, parts []*part) {
+	groups := s.groups(parts)
+	s.sendOnce(ctx, parts[0].node, groups)
+	var wg sync.WaitGroup
+	for i, g := range groups {
+		switch again := s.untouched(g.err()); {
+		case !again:
+			g.tell()
+		case i == len(groups)-1:
+			s.follow(ctx, g)
+		default:
+			wg.Go(func() { s.follow(ctx, g) })
 		}
 	}
-	now := ""
-	if s.now != nil {
-		now = strconv.FormatInt(s.now().UnixMicro(), 10)
-	}
-	args = append(args, now)
-	for _, t := range together {
-		args = append(args, t.mode, len(t.call.args))
-		for _, a := range t.call.args {
-			args = append(args, a)
-		}
-	}
-	cmd := once{redis.NewCmd(ctx, args...)}
-	err := s.client.Process(ctx, cmd)
-	if errors.Is(err, redis.ErrNoScript) || redis.HasErrorPrefix(err, "NOSCRIPT") {
-		args[0], args[1] = "eval", script.source
-		cmd = once{redis.NewCmd(ctx, args...)}
-		err = s.client.Process(ctx, cmd)
-	}
-	if err != nil {
-		return nil, fault(err)
-	}
-	replies, err := cmd.StringSlice()
-	if err == nil && len(replies) != len(together) {
-		err = fmt.Errorf("redisstore: the script answered %d of %d calls", len(replies), len(together))
-	}
-	return replies, err
+	wg.Wait()
 }
 
-// fault is err of the client, as callers see it. A call's deadline, which its
-// socket may notice before its context does, is always context.DeadlineExceeded.
-func fault(err error) error {
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() && !errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("redisstore: %w: %w", context.DeadlineExceeded, err)
+// sendOnce sends one message, and then sees to those who have come meanwhile.
+func (s *Store) sendOnce(ctx context.Context, node *redis.Client, groups []*group) {
+	defer func() {
+		if next := s.line.next(node); next != nil {
+			go s.sendWaiting(next)
+		}
+	}()
+	if len(groups) == 1 {
+		node.Process(ctx, groups[0].cmd)
+	} else {
+		pipe := node.Pipeline()
+		for _, g := range groups {
+			pipe.Process(ctx, g.cmd)
+		}
+		pipe.Exec(ctx)
 	}
-	return fmt.Errorf("redisstore: %w", err)
+	for _, g := range groups {
+		s.notice(ctx, g.err())
+	}
 }

@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -121,5 +122,55 @@ func TestADeadlineIsToldAsOne(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, s.Forget(hurried, []string{"k"}), context.DeadlineExceeded)
 		cancel()
+	}
+}
+
+// However many calls wait, and however much work they are, the server does other
+// things in between.
+func TestScriptsStayShort(t *testing.T) {
+	client := newClient(t, testserver.Redis(t))
+	s := newStore(t, client, nil)
+	for _, c := range []struct {
+		name       string
+		limit      limiter.Limit
+		keys       int // of a call
+		most, seen int // of keys in a script
+	}{
+		{"single", limiter.FixedWindow{Limit: 1000, Window: time.Hour}, 1, 128, 100},
+		{"long", limiter.FixedWindow{Limit: 1000, Window: time.Hour}, 12, 256, 200},
+		{"log", limiter.SlidingWindow{Limit: 1000, Window: time.Hour}, 2, 4, 4},
+		{"members", limiter.Distinct{Limit: 1000, Window: time.Hour}, 12, 12, 12},
+	} {
+		require.NoError(t, client.ConfigSet(ctx, "slowlog-log-slower-than", "0").Err())
+		require.NoError(t, client.ConfigSet(ctx, "slowlog-max-len", "10000").Err())
+		require.NoError(t, client.SlowLogReset(ctx).Err())
+		require.NoError(t, client.ClientPause(ctx, 500*time.Millisecond).Err())
+		var wg sync.WaitGroup
+		for range 300 {
+			wg.Go(func() {
+				charges := make([]limiter.Charge, c.keys)
+				for i := range charges {
+					charges[i] = limiter.Charge{Key: fmt.Sprint(c.name, i), Limit: c.limit, Ask: limiter.Ask{Cost: 1, Member: limiter.Member("m")}}
+				}
+				ok, err := s.Take(ctx, charges)
+				if err != nil || !ok {
+					t.Error(ok, err)
+				}
+			})
+		}
+		wg.Wait()
+		logs, err := client.SlowLogGet(ctx, -1).Result()
+		require.NoError(t, err)
+		seen, longest := 0, time.Duration(0)
+		for _, l := range logs {
+			if l.Args[0] == "evalsha" {
+				n, err := strconv.Atoi(l.Args[2])
+				require.NoError(t, err)
+				require.LessOrEqual(t, n, c.most, c.name)
+				seen, longest = max(seen, n), max(longest, l.Duration)
+			}
+		}
+		require.GreaterOrEqual(t, seen, c.seen, c.name)
+		t.Logf("%s: %d keys in a script, the longest took %v", c.name, seen, longest)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -18,12 +19,10 @@ import (
 // a refund or Forget has set free. Scripts publish it in the step that does so.
 const released = "ag:released"
 
-// forgetScript drops keys and tells of them in one step.
-const forgetScript = `for _, key in ipairs(KEYS) do
-  redis.call('DEL', key)
-  redis.pcall('PUBLISH', 'ag:released', key)
-end
-return #KEYS`
+// forgetScript drops a key and tells of it in one step.
+const forgetScript = `redis.call('DEL', KEYS[1])
+redis.pcall('PUBLISH', 'ag:released', KEYS[1])
+return 1`
 
 const (
 	// beat is how often a listener sends itself a message.
@@ -42,8 +41,82 @@ const (
 // the store and the listener have the same server, after a failover, and that this
 // user may publish. Processes under other users must be allowed to as well:
 // channels ag:released and ag:released.*, commands publish and subscribe.
+//
+// On a cluster it listens to every primary, where the keys of that one are told
+// first of all, and the sign of life is the oldest of theirs.
 func (s *Store) Listen(ctx context.Context, free func(key string), alive func(age time.Duration)) error {
-	return listen(ctx, s.client, free, alive)
+	if s.cluster == nil {
+		return listen(ctx, s.single, free, alive)
+	}
+	nodes, err := s.primaries(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var (
+		listening sync.WaitGroup
+		mu        sync.Mutex
+		heard     = map[*redis.Client]time.Time{}
+	)
+	for _, node := range nodes {
+		listening.Go(func() {
+			cancel(listen(ctx, node, func(key string) {
+				mu.Lock()
+				defer mu.Unlock()
+				free(key)
+			}, func(age time.Duration) {
+				mu.Lock()
+				defer mu.Unlock()
+				oldest := time.Now().Add(-age)
+				heard[node] = oldest
+				for _, at := range heard {
+					if at.Before(oldest) {
+						oldest = at
+					}
+				}
+				if len(heard) == len(nodes) {
+					alive(time.Since(oldest))
+				}
+			}))
+		})
+	}
+	tick := time.NewTicker(beat)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+			if now, err := s.primaries(ctx); err == nil && !sameNodes(nodes, now) {
+				cancel(errors.New("redisstore: the cluster's primaries have changed"))
+			}
+		}
+	}
+	listening.Wait()
+	return context.Cause(ctx)
+}
+
+// primaries are the cluster's, as its client knows them.
+func (s *Store) primaries(ctx context.Context) ([]*redis.Client, error) {
+	var mu sync.Mutex
+	var nodes []*redis.Client
+	err := s.cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		nodes = append(nodes, node)
+		return nil
+	})
+	if err == nil && len(nodes) == 0 {
+		err = errors.New("the cluster has no primaries")
+	}
+	if err != nil {
+		return nil, fault(err)
+	}
+	return nodes, nil
+}
+
+func sameNodes(a, b []*redis.Client) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(n *redis.Client) bool { return !slices.Contains(b, n) })
 }
 
 // listen is Listen on one server.

@@ -1,15 +1,16 @@
 -- Decides calls by the laws' twins: laws[i] = {take, refund}, made above. It does
 -- one after the other, so that calls which share a key see one another.
 --
--- ARGV[1] is the instant in microseconds, or '' for the server's clock. Then, for
--- each call, there is its mode (take, peek or refund), the number of its charges,
--- and a charge each, see codec.go. KEYS are those of all charges.
+-- ARGV[1] is the instant in microseconds, or '' for the server's clock. Each
+-- further one is a call with all its charges, see codec.go. KEYS are the keys of
+-- all charges. The reply is one string, see codec.go again.
 
-local LAW, ADVISORY, BARRED, COST, AT, MEMBER, WAIT, REMAINING, RESET, NEW, DELAY, LOCKED = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
-local TAKEN, ALLOWED, IS_LOCKED, ALIEN = 1, 2, 4, 8
-local MEMBER_AT, NUMBERS_AT = 17, 25
+local TAKE, REFUND = 1, 3 -- modes; 2 is peek
+local LAW, FLAGS, COUNT, COST, AT, MEMBER, NUMBERS = 1, 2, 3, 4, 5, 6, 7 -- of a charge
+local WAIT, REMAINING, RESET, NEW, DELAY, LOCKED = 1, 2, 3, 4, 5, 6 -- of what a law says
+local BARRED = 128 -- in FLAGS, beside the group
+local TAKEN, ALLOWED, IS_LOCKED, ALIEN = 1, 2, 4, 8 -- in a decision
 local ALIEN_LIFE = 3600000000 -- what is not ours heals within the hour, at the latest
-local FORMATS = {[0] = '', '>I8', '>I8I8', '>I8I8I8', '>I8I8I8I8', '>I8I8I8I8I8', '>I8I8I8I8I8I8', '>I8I8I8I8I8I8I8', '>I8I8I8I8I8I8I8I8'}
 
 local now = ARGV[1]
 local slack = 0 -- added to every TTL, in milliseconds
@@ -21,73 +22,48 @@ else
   slack = 3600000 -- keys expire by the server's clock, which runs apart from this one
 end
 
--- The state under a key; nil if what is there is no string.
-local function get(key)
-  local s = redis.pcall('GET', key)
-  if type(s) == 'table' then return nil end
-  return s or ''
+-- What the law says of charge c in state s at a cost.
+local function ask(c, s, cost)
+  return laws[c[LAW]][1](s, now, cost, c[MEMBER], unpack(c, NUMBERS, NUMBERS + c[COUNT] - 1))
 end
 
 local function millis(us) return math.max(1, math.ceil(us / 1000)) + slack end
-
--- Writes a state for as long as the law needs it, and never for less than it
--- lives already: in a rolling deploy other numbers may need it for longer.
-local function set(key, state, reset, is_new)
-  local px = millis(reset)
-  if not is_new then px = math.max(px, redis.call('PTTL', key)) end
-  redis.call('SET', key, state, 'PX', px)
-end
 
 -- A key without a TTL would live for ever; nothing of ours writes one.
 local function mend_ttl(key, reset)
   if redis.call('PTTL', key) == -1 then redis.call('PEXPIRE', key, millis(reset)) end
 end
 
-local function allows(c) return c[WAIT] == 0 and not c[BARRED] end
-
--- One call, of n charges, after so many keys and arguments of others.
-local function decide(mode, keys, args, n)
-  local charges, states, votes, alien = {}, {}, true, false
-
-  local function ask(i, cost)
-    local c, a = charges[i], ARGV[args + i]
-    return laws[c[LAW]][1](states[i], now, cost, a:sub(MEMBER_AT, MEMBER_AT + 7), struct.unpack(FORMATS[a:byte(3)], a, NUMBERS_AT))
-  end
-
+-- One call, of n charges, after so many keys of others.
+local function decide(call, keys, n)
+  local mode, charges, states, at = call:byte(1), {}, {}, 6
   for i = 1, n do
-    local a = ARGV[args + i]
-    local law, flags, count, cost, at = struct.unpack('>I1I1I1I5I8', a)
-    local c = {law, flags % 64, flags >= 128, cost, at}
-    charges[i] = c
-    states[i] = get(KEYS[keys + i])
-    if not states[i] then
-      alien = true
-    elseif mode ~= 'refund' then
-      c[WAIT], c[REMAINING], c[RESET], c[NEW], c[DELAY], c[LOCKED] = ask(i, c[BARRED] and 0 or cost)
-      if not c[WAIT] then
-        states[i], alien = nil, true
-      elseif c[ADVISORY] == 0 and c[WAIT] > 0 then
-        votes = false
-      end
-    end
+    local count = call:byte(at + 2)
+    local c = {struct.unpack('>I1I1I1I5I8c8' .. ('I8'):rep(count), call, at)}
+    charges[i], at = c, c[NUMBERS + count]
+    local s = redis.pcall('GET', KEYS[keys + i])
+    if type(s) ~= 'table' then
+      states[i] = s or ''
+    elseif s.err:find('WRONGTYPE', 1, true) ~= 1 then
+      error(s)
+    end -- and what is no string has no state
   end
 
-  if mode == 'refund' then
+  if mode == REFUND then
     local out = {}
     for i = 1, n do
-      local c, a, s = charges[i], ARGV[args + i], states[i]
-      local new = s and laws[c[LAW]][2](s, now, c[AT], c[COST], a:sub(MEMBER_AT, MEMBER_AT + 7), struct.unpack(FORMATS[a:byte(3)], a, NUMBERS_AT))
+      local c, s = charges[i], states[i]
+      local new = s and laws[c[LAW]][2](s, now, c[AT], c[COST], c[MEMBER], unpack(c, NUMBERS, NUMBERS + c[COUNT] - 1))
       if not new then
         out[i] = '\8'
       else
         out[i] = '\0'
-        local wait = new ~= s and ask(i, 1) or 0
+        local wait = new ~= s and ask(c, s, 1) or 0
         if new == '' then
           redis.call('DEL', KEYS[keys + i])
         elseif new ~= s then
           redis.call('SET', KEYS[keys + i], new, 'KEEPTTL')
-          states[i] = new
-          local _, _, reset = ask(i, 0)
+          local _, _, reset = ask(c, new, 0)
           mend_ttl(KEYS[keys + i], reset)
         end
         -- Who remembers that it denied must not any more, see released.go. One
@@ -98,57 +74,70 @@ local function decide(mode, keys, args, n)
     return table.concat(out)
   end
 
-  local groups = {}
-  if not alien then
-    for i = 1, n do
-      local c = charges[i]
-      if c[ADVISORY] > 0 and not allows(c) then groups[c[ADVISORY]] = false end
+  local said, votes, alien, torn = {}, true, false, {}
+  for i = 1, n do
+    local c, s = charges[i], states[i]
+    local barred = c[FLAGS] >= BARRED
+    local d = s and {ask(c, s, barred and 0 or c[COST])}
+    if not d or not d[WAIT] then
+      alien = true
+    else
+      said[i] = d
+      if barred or d[WAIT] > 0 then
+        local group = c[FLAGS] % 64
+        if group == 0 then votes = false else torn[group] = true end
+      end
     end
   end
 
-  local out = {}
+  local out = {struct.pack('>I8', now)}
   for i = 1, n do
-    local c, flags = charges[i], 0
-    if not states[i] then
-      mend_ttl(KEYS[keys + i], ALIEN_LIFE)
-      out[i] = struct.pack('>I1I8I8I8I8', ALIEN, 0, 0, 0, 0)
+    local c, d, s, key = charges[i], said[i], states[i], KEYS[keys + i]
+    local flags = 0
+    if not d then
+      mend_ttl(key, ALIEN_LIFE)
+      flags, d = ALIEN, {0, 0, 0}
     else
-      local allowed = allows(c)
-      local taken = mode == 'take' and not alien and votes and allowed and groups[c[ADVISORY]] ~= false
-      local exists = states[i] ~= ''
-      if taken then
-        flags = TAKEN
-        set(KEYS[keys + i], c[NEW], c[RESET], not exists)
-      else
-        if mode == 'take' and c[NEW] and not allowed then
-          set(KEYS[keys + i], c[NEW], c[RESET], not exists)
-        elseif exists then
-          local _, _, reset = ask(i, 0)
-          mend_ttl(KEYS[keys + i], reset)
-        end
-        if allowed then
-          local _
-          _, c[REMAINING], c[RESET] = ask(i, 0)
-        end
+      local allowed = d[WAIT] == 0 and c[FLAGS] < BARRED
+      local taken = mode == TAKE and allowed and votes and not alien and not torn[c[FLAGS] % 64]
+      if taken or mode == TAKE and d[NEW] and not allowed then
+        -- For as long as the law needs it, and never for less than it lives already:
+        -- in a rolling deploy other numbers may need it for longer.
+        local px = millis(d[RESET])
+        if s ~= '' then px = math.max(px, redis.call('PTTL', key)) end
+        redis.call('SET', key, d[NEW], 'PX', px)
+      elseif s ~= '' then
+        local _, _, reset = ask(c, s, 0)
+        mend_ttl(key, reset)
       end
-      if allowed then flags = flags + ALLOWED end
-      if c[LOCKED] then flags = flags + IS_LOCKED end
-      out[i] = struct.pack('>I1I8I8I8I8', flags, c[WAIT], c[REMAINING], c[RESET], allowed and c[DELAY] or 0)
+      if taken then
+        flags = TAKEN + ALLOWED
+      elseif allowed then
+        flags = ALLOWED
+        local _
+        _, d[REMAINING], d[RESET] = ask(c, s, 0)
+      else
+        d[DELAY] = 0
+      end
+      if d[LOCKED] then flags = flags + IS_LOCKED end
     end
+    out[i + 1] = struct.pack('>I1I8I8I8I8', flags, d[WAIT], d[REMAINING], d[RESET], d[DELAY] or 0)
   end
-  return struct.pack('>I8', now) .. table.concat(out)
+  return table.concat(out)
 end
 
-local replies, keys, args = {}, 0, 1
-while args < #ARGV do
-  local mode, n = ARGV[args + 1], tonumber(ARGV[args + 2])
-  local ok, reply = pcall(decide, mode, keys, args + 2, n)
+local replies, keys = {}, 0
+for i = 2, #ARGV do
+  local n = struct.unpack('>I4', ARGV[i], 2)
+  local ok, reply = pcall(decide, ARGV[i], keys, n)
   if not ok then
     reply = tostring(type(reply) == 'table' and reply.err or reply)
-    -- The client looks for another server then; nothing can have been written.
-    if reply:find('READONLY', 1, true) == 1 then return redis.error_reply(reply) end
+    -- This server executes nothing, and the client must look for another; nothing
+    -- can have been written.
+    local code = reply:match('^%u*')
+    if code == 'READONLY' or code == 'MASTERDOWN' or code == 'CLUSTERDOWN' then return redis.error_reply(reply) end
   end
-  replies[#replies + 1] = (ok and '+' or '-') .. reply
-  keys, args = keys + n, args + 2 + n
+  replies[i - 1] = struct.pack('>I1I4', ok and 1 or 0, #reply) .. reply
+  keys = keys + n
 end
-return replies
+return table.concat(replies)

@@ -188,16 +188,26 @@ func TestADeadlineCutsEveryCall(t *testing.T) {
 	}
 }
 
-func TestNewRefusesAClientThatIgnoresDeadlines(t *testing.T) {
-	_, err := redisstore.New(redisstore.Config{})
-	require.EqualError(t, err, "redisstore: Config.Client is nil")
-	c := redis.NewClient(&redis.Options{})
-	defer c.Close()
-	_, err = redisstore.New(redisstore.Config{Client: c})
-	require.ErrorContains(t, err, "ContextTimeoutEnabled is false")
-	c = redis.NewClient(&redis.Options{ContextTimeoutEnabled: true})
-	defer c.Close()
-	_, err = redisstore.New(redisstore.Config{Client: c, Timeout: -1})
+func TestNewRefusesAnUnsafeClient(t *testing.T) {
+	contexts := redis.Options{ContextTimeoutEnabled: true}
+	cluster := func(o redis.ClusterOptions) redis.UniversalClient { return redis.NewClusterClient(&o) }
+	for want, client := range map[string]redis.UniversalClient{
+		"redisstore: Config.Client is nil":   nil,
+		"redisstore: Config.Client is nil ":  (*redis.Client)(nil),
+		"redisstore: Config.Client is nil\t": (*redis.ClusterClient)(nil),
+		"ContextTimeoutEnabled is false":     redis.NewClient(&redis.Options{}),
+		"ContextTimeoutEnabled is false: a":  cluster(redis.ClusterOptions{}),
+		"RouteByLatency is true":             cluster(redis.ClusterOptions{ContextTimeoutEnabled: true, RouteByLatency: true}),
+		"RouteRandomly is true":              cluster(redis.ClusterOptions{ContextTimeoutEnabled: true, RouteRandomly: true}),
+		"ReadOnly is true":                   cluster(redis.ClusterOptions{ContextTimeoutEnabled: true, ReadOnly: true}),
+		"Config.Client is a *redis.Ring, want *redis.Client or *redis.ClusterClient": redis.NewRing(&redis.RingOptions{}),
+	} {
+		_, err := redisstore.New(redisstore.Config{Client: client})
+		require.ErrorContains(t, err, strings.TrimSpace(want))
+	}
+	client := redis.NewClient(&contexts)
+	defer client.Close()
+	_, err := redisstore.New(redisstore.Config{Client: client, Timeout: -1})
 	require.EqualError(t, err, "redisstore: Config.Timeout is -1ns, want at least 0")
 }
 

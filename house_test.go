@@ -68,6 +68,33 @@ func TestGuardReadsNoFiles(t *testing.T) {
 	}
 }
 
+// What admits everything is for tests: no file that is built into a program may
+// know it, under any build tag.
+func TestOnlyTestsKnowGuardtest(t *testing.T) {
+	read := 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path == filepath.FromSlash("guard/guardtest"):
+			return fs.SkipDir
+		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		read++
+		for _, spec := range f.Imports {
+			require.NotEqual(t, `"authguard/guard/guardtest"`, spec.Path.Value, path)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Greater(t, read, 50)
+}
+
 func TestEveryPackageIntroducesItself(t *testing.T) {
 	for _, p := range list(t, "./...") {
 		if len(p.GoFiles) == 0 {

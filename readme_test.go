@@ -3,6 +3,7 @@ package authguard_test
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +20,11 @@ func TestTheReadmeIsTrue(t *testing.T) {
 	blocks := codeBlocks(readme, "go")
 	require.NotEmpty(t, blocks)
 	require.Contains(t, example, blocks[0], "the first example")
+
+	proof := strings.ReplaceAll(read(t, "guard/guardtest/example_test.go"), "\n\t", "\n")
+	require.True(t, slices.ContainsFunc(blocks, func(block string) bool {
+		return strings.Contains(block, "guardtest.Bounded") && strings.Contains(proof, strings.TrimSpace(block))
+	}), "the example of guardtest")
 
 	yaml := codeBlocks(readme, "yaml")
 	require.Len(t, yaml, 1)

@@ -113,8 +113,8 @@ func (c *client) accepting(media string) *client { c.header.Set("Accept", media)
 
 const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
-func (c *client) send(method, path, contentType, body string) *httptest.ResponseRecorder {
-	c.w.Helper()
+// request is one that c would send.
+func (c *client) request(method, path, contentType, body string) *http.Request {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.Header = c.header.Clone()
 	if contentType != "" {
@@ -122,10 +122,16 @@ func (c *client) send(method, path, contentType, body string) *httptest.Response
 	}
 	r.Host = c.host
 	r.RemoteAddr = netip.AddrPortFrom(netip.MustParseAddr(c.addr), 40000).String()
-	before := r.RemoteAddr
 	for _, cookie := range c.cookies {
 		r.AddCookie(cookie)
 	}
+	return r
+}
+
+func (c *client) send(method, path, contentType, body string) *httptest.ResponseRecorder {
+	c.w.Helper()
+	r := c.request(method, path, contentType, body)
+	before := r.RemoteAddr
 	rec := httptest.NewRecorder()
 	c.w.svc.ServeHTTP(rec, r)
 	assert.Equal(c.w, before, r.RemoteAddr)

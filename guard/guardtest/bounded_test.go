@@ -31,6 +31,30 @@ func TestAGuardedHandlerIsBounded(t *testing.T) {
 	}
 }
 
+func TestAnyRequestHasItsSpellings(t *testing.T) {
+	for _, target := range []string{"/", "/a", "/v1/login/", "/v1//login", "/%6cogin", "/a%2fb/ü?x=1&y", "/1/2", "/-", "http://example.com"} {
+		for _, method := range []string{"", http.MethodPost} {
+			a := newApp(t)
+			a.Handler = http.HandlerFunc(a.login)
+			target := guardtest.Target{Handler: a, Verified: a.compared.Count, Limit: 5, Request: func() *http.Request {
+				r, err := http.NewRequestWithContext(t.Context(), method, target, nil) // without a body, as a client makes it
+				require.NoError(t, err)
+				r.URL.RawQuery += "&email=" + victim
+				return r
+			}}
+			guardtest.Bounded(t, target)
+			require.EqualValues(t, 5, a.compared.Count())
+		}
+	}
+	requireFailure(t, func(t testing.TB) {
+		a := newApp(t)
+		target := a.target()
+		target.Handler = http.HandlerFunc(a.login)
+		target.Request = func() *http.Request { return httptest.NewRequest(http.MethodOptions, "*", nil) }
+		guardtest.Bounded(t, target)
+	}, `guardtest: Target.Request: the path is "*", want one that begins with /`)
+}
+
 // RC-01: what attempts in flight are not charged for is seen at one instant only.
 func TestAChargeAfterTheComparisonIsCaught(t *testing.T) {
 	a := newApp(t)

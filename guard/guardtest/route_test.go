@@ -142,10 +142,11 @@ func TestARouteOutsideTheGuardIsCaught(t *testing.T) {
 			t.Routes = append(slices.DeleteFunc(t.Routes, func(r string) bool { return strings.HasSuffix(r, "/reauth") }), "/reauth")
 			t.Guarded = append(t.Guarded, "/reauth")
 		}, []string{"HEAD /reauth compares a secret although the guard refuses everything"}},
-		"no reason":       {nil, func(t *guardtest.Table) { t.Unguarded["GET /"] = " " }, []string{"GET / is declared unguarded without a reason"}},
-		"both":            {nil, func(t *guardtest.Table) { t.Unguarded["POST /login"] = "" }, []string{"POST /login is declared guarded and unguarded"}},
-		"gone":            {nil, func(t *guardtest.Table) { t.Unguarded["GET /old"] = "a page" }, []string{"GET /old is declared, but there is no such route"}},
-		"nothing counted": {nil, func(t *guardtest.Table) { t.Verified = func() int64 { return 0 } }, []string{"no guarded route compares a secret when the guard admits it"}},
+		"no reason":             {nil, func(t *guardtest.Table) { t.Unguarded["GET /"] = " " }, []string{"GET / is declared unguarded without a reason"}},
+		"both":                  {nil, func(t *guardtest.Table) { t.Unguarded["POST /login"] = "" }, []string{"POST /login is declared guarded and unguarded"}},
+		"gone":                  {nil, func(t *guardtest.Table) { t.Unguarded["GET /old"] = "a page" }, []string{"GET /old is declared, but there is no such route"}},
+		"gone from the guarded": {nil, func(t *guardtest.Table) { t.Guarded = append(t.Guarded, "old") }, []string{"old is declared, but there is no such route"}},
+		"nothing counted":       {nil, func(t *guardtest.Table) { t.Verified = func() int64 { return 0 } }, []string{"no guarded route compares a secret when the guard admits it"}},
 		"bad requests": {nil, func(t *guardtest.Table) { t.Request = nil }, []string{
 			"POST /login is declared guarded, but does not ask the guard over Store, and is answered 500", "no guarded route compares a secret when the guard admits it"}},
 		"another store":   {nil, func(t *guardtest.Table) { t.Store = guardtest.Open(outer) }, []string{"POST /login compares a secret although"}},

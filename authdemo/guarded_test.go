@@ -75,11 +75,10 @@ func TestEveryRouteIsGuardedOrKnownToNeedNoGuard(t *testing.T) {
 
 // MO-06: and what each is charged adds up, so that it refuses in the end.
 func TestEveryGuardedRouteRefusesInTheEnd(t *testing.T) {
-	w := newWorld(t, development).withOwner()
+	c := newWorld(t, development).withOwner().loggedIn("127.0.0.1")
+	c.addr = "198.51.100.9"
 	for route, fields := range guarded {
 		method, path, _ := strings.Cut(route, " ")
-		c := w.loggedIn("127.0.0.1")
-		c.addr = "198.51.100.9"
 		refused := false
 		for i := 0; i <= 300 && !refused; i++ {
 			refused = c.send(method, path, "application/json", body(fields)).Code == http.StatusTooManyRequests

@@ -32,19 +32,18 @@ func TestAGuardedHandlerIsBounded(t *testing.T) {
 }
 
 func TestAnyRequestHasItsSpellings(t *testing.T) {
-	for _, target := range []string{"/", "/a", "/v1/login/", "/v1//login", "/%6cogin", "/a%2fb/ü?x=1&y", "/1/2", "/-", "http://example.com"} {
-		for _, method := range []string{"", http.MethodPost} {
-			a := newApp(t)
-			a.Handler = http.HandlerFunc(a.login)
-			target := guardtest.Target{Handler: a, Verified: a.compared.Count, Limit: 5, Request: func() *http.Request {
-				r, err := http.NewRequestWithContext(t.Context(), method, target, nil) // without a body, as a client makes it
-				require.NoError(t, err)
-				r.URL.RawQuery += "&email=" + victim
-				return r
-			}}
-			guardtest.Bounded(t, target)
-			require.EqualValues(t, 5, a.compared.Count())
+	for _, path := range []string{"/", "/v1//login/", "/%6cogin", "/a%2fb/ü?x=1&y", "/-", "http://example.com"} {
+		a := newApp(t)
+		a.Handler = http.HandlerFunc(a.login)
+		target := a.target()
+		target.Request = func() *http.Request {
+			r, err := http.NewRequestWithContext(t.Context(), "", path, nil) // without a body, as a client makes it
+			require.NoError(t, err)
+			r.URL.RawQuery += "&email=" + victim
+			return r
 		}
+		guardtest.Bounded(t, target)
+		require.EqualValues(t, 5, a.compared.Count())
 	}
 	requireFailure(t, func(t testing.TB) {
 		a := newApp(t)

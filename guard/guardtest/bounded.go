@@ -128,16 +128,23 @@ func (b *bound) burst(t testing.TB) {
 func (b *bound) exhaust(t testing.TB) bool {
 	t.Helper()
 	r := b.Request()
-	a := serve(b.Handler, r)
-	for before := int64(0); a.fault() != "" && b.compared() > before && b.compared() <= b.Limit; {
+	var (
+		a      answer
+		before int64
+	)
+	for more := true; more; more = a.fault() != "" && b.compared() > before && b.compared() <= b.Limit {
 		before = b.compared()
-		a = serve(b.Handler, b.Request())
+		a = serve(b.Handler, r)
+		r = b.Request()
 	}
 	switch compared := b.compared(); {
 	case compared == 0:
 		t.Fatalf("guardtest: %s is answered %v, and the secret is never compared: is Request an attempt, and does Verified count?", nameOf(r), a)
 	case a.fault() != "":
 		t.Errorf("guardtest: %s %s after %d comparisons", nameOf(r), a.fault(), compared)
+		return false
+	case compared > before:
+		t.Errorf("guardtest: %s is answered 429, but has the secret compared all the same", nameOf(r))
 		return false
 	case compared < b.Limit:
 		t.Errorf("guardtest: %s is refused after %d comparisons, want %d: does another limit refuse first, or was something charged before?",

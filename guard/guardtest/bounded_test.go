@@ -264,6 +264,16 @@ func TestAHandlerWithoutALimitIsCaught(t *testing.T) {
 	requireFailure(t, a.bounded, "compared 100 times, want at most 5", "is answered 401, want 429 after 101 comparisons")
 }
 
+// MO-07
+func TestAComparisonBeforeTheCheckIsCaught(t *testing.T) {
+	a := newApp(t)
+	a.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.verify(victim)
+		a.check(w, r)
+	})
+	requireFailure(t, a.bounded, "compared 100 times, want at most 5", "POST /login is answered 429, but has the secret compared all the same")
+}
+
 // Where there is no room for a hundred at once, some are turned away with 503;
 // the rest of the limit is spent one by one.
 func TestABusyHandlerIsBoundedToo(t *testing.T) {

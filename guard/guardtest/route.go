@@ -111,11 +111,11 @@ func (table *Table) refuse(t testing.TB, route string, guarded, unguarded bool) 
 		if method, _ := split(route); method == "" {
 			name = r.Method + " " + route
 		}
+		refused = refused || asked > 0
 		switch {
 		case compared > 0:
 			t.Errorf("guardtest: %s compares a secret although the guard refuses everything", name)
 		case guarded && asked > 0:
-			refused = true
 			if fault := last.fault(); fault != "" {
 				t.Errorf("guardtest: %s is refused by the guard and %s", name, fault)
 			}

@@ -6,9 +6,9 @@ import (
 	"net/http"
 
 	"authguard/authdemo/accounts"
-	"authguard/authdemo/fields"
 	"authguard/authdemo/password"
 	"authguard/guard"
+	"authguard/internal/fields"
 )
 
 // changePassword: POST /account/password {current, new}. A session is no proof

@@ -9,10 +9,10 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"authguard/authdemo/fields"
 	"authguard/authdemo/pages"
 	"authguard/guard"
 	"authguard/guard/httpguard"
+	"authguard/internal/fields"
 )
 
 // A problem is an answer that says no, as an error.

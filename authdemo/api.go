@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"authguard/authdemo/accounts"
-	"authguard/authdemo/fields"
 	"authguard/authdemo/pages"
 	"authguard/guard"
 	"authguard/guard/httpguard"
+	"authguard/internal/fields"
 )
 
 var quotes = []string{

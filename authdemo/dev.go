@@ -10,8 +10,8 @@ import (
 	"net/netip"
 
 	"authguard/authdemo/accounts"
-	"authguard/authdemo/fields"
 	"authguard/authdemo/pages"
+	"authguard/internal/fields"
 )
 
 // The account that development mode restores at each start.

@@ -7,10 +7,10 @@ import (
 	"net/netip"
 
 	"authguard/authdemo/accounts"
-	"authguard/authdemo/fields"
 	"authguard/authdemo/pages"
 	"authguard/authdemo/password"
 	"authguard/guard"
+	"authguard/internal/fields"
 )
 
 // login: POST /login {email, password}.

@@ -7,9 +7,9 @@ import (
 	"net/mail"
 
 	"authguard/authdemo/accounts"
-	"authguard/authdemo/fields"
 	"authguard/authdemo/password"
 	"authguard/guard"
+	"authguard/internal/fields"
 )
 
 // register: POST /register {email, password}. The answer and the work are the

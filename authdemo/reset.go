@@ -5,9 +5,9 @@ import (
 	"net/http"
 
 	"authguard/authdemo/accounts"
-	"authguard/authdemo/fields"
 	"authguard/authdemo/pages"
 	"authguard/guard"
+	"authguard/internal/fields"
 )
 
 // passwordReset: POST /password-reset {email}. It is answered without looking

@@ -14,10 +14,10 @@ import (
 // DecodeJSON reads one JSON object of exactly the named fields, whose values
 // are strings.
 func DecodeJSON(body []byte, names []string) (Values, error) {
-	return decodeJSON(body, collector{names: names})
+	return decodeJSON(body, &collector{names: names})
 }
 
-func decodeJSON(body []byte, c collector) (Values, error) {
+func decodeJSON(body []byte, c *collector) (Values, error) {
 	malformed := bad("the body must be one JSON object")
 	if !utf8.Valid(body) {
 		return nil, bad("the body must be UTF-8")
@@ -26,20 +26,31 @@ func decodeJSON(body []byte, c collector) (Values, error) {
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return nil, malformed
 	}
+	seen := make(map[string]bool)
 	for dec.More() {
 		key, err := dec.Token()
 		if err != nil {
 			return nil, malformed
 		}
-		value, err := dec.Token()
-		if err != nil {
+		var value any
+		if err := dec.Decode(&value); err != nil {
 			return nil, malformed
+		}
+		name := key.(string)
+		if wanted, err := c.wants(name); err != nil {
+			return nil, err
+		} else if !wanted {
+			if seen[name] {
+				return nil, bad("every field must come once")
+			}
+			seen[name] = true
+			continue
 		}
 		text, ok := value.(string)
 		if !ok {
 			return nil, bad("every field must be a string")
 		}
-		if err := c.add(key.(string), text); err != nil {
+		if err := c.add(name, text); err != nil {
 			return nil, err
 		}
 	}
@@ -54,16 +65,54 @@ func decodeJSON(body []byte, c collector) (Values, error) {
 
 // DecodeForm reads a form of exactly the named fields.
 func DecodeForm(body []byte, names []string) (Values, error) {
-	return decodeForm(body, collector{names: names})
+	return decodeForm(body, &collector{names: names})
 }
 
-func decodeForm(body []byte, c collector) (Values, error) {
+func decodeForm(body []byte, c *collector) (Values, error) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
 		return nil, bad("the body must be a form")
 	}
+	return c.form(form)
+}
+
+// collector takes each wanted field once.
+type collector struct {
+	names    []string
+	optional bool // any of them may be missing
+	open     bool // others may stand beside them
+	values   Values
+}
+
+// wants reports whether name is a wanted field, and refuses what stands in its
+// way: a field that is not wanted or, where others may be, one that some reader
+// of the body would take for one that is.
+func (c *collector) wants(name string) (bool, error) {
+	if slices.Contains(c.names, name) {
+		return true, nil
+	}
+	if !c.open {
+		return false, bad("the fields must be " + strings.Join(c.names, ", ") + " and no others")
+	}
+	for _, n := range c.names {
+		// encoding/json and others ignore case; email[] is an array to many.
+		if bare, _, _ := strings.Cut(name, "["); strings.EqualFold(strings.TrimSpace(bare), n) {
+			return false, bad("the field " + n + " must come once, in this spelling")
+		}
+	}
+	return false, nil
+}
+
+func (c *collector) form(form url.Values) (Values, error) {
 	for name, values := range form {
+		wanted, err := c.wants(name)
+		if err != nil {
+			return nil, err
+		}
 		for _, v := range values {
+			if !wanted {
+				break
+			}
 			if err := c.add(name, v); err != nil {
 				return nil, err
 			}
@@ -72,17 +121,7 @@ func decodeForm(body []byte, c collector) (Values, error) {
 	return c.all()
 }
 
-// collector takes each wanted field once.
-type collector struct {
-	names    []string
-	optional bool // any of them may be missing
-	values   Values
-}
-
 func (c *collector) add(name, value string) error {
-	if !slices.Contains(c.names, name) {
-		return bad("the fields must be " + strings.Join(c.names, ", ") + " and no others")
-	}
 	if _, twice := c.values[name]; twice {
 		return bad("the field " + name + " must come once")
 	}

@@ -1,6 +1,7 @@
 // Package fields reads request bodies strictly: [Read] takes exactly the named
 // text fields, each once, from a JSON object or an HTML form, and refuses
-// everything else.
+// everything else. [Peek] does so in front of somebody else's handler: it lets
+// other fields stand beside them, and puts the body back.
 //
 // Strictness is what keeps a limit and the code behind it in agreement on who
 // is meant. A body with two e-mail addresses, an array of them, or one in

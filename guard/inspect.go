@@ -11,6 +11,7 @@ import (
 
 // Status is where one limit of one rule stands for one subject.
 type Status struct {
+	Action   string
 	Rule     string // name in its policy
 	By       By
 	Effect   Effect
@@ -71,7 +72,7 @@ func statuses(p *Pass, want func(*Rule) bool) []Status {
 		r, c := p.rule(i), &p.charges[i]
 		if want(r) && !c.Decision.NotAsked() {
 			s = append(s, Status{
-				Rule: r.Name, By: r.By, Effect: r.Effect, Limit: c.Limit,
+				Action: p.policy.action, Rule: r.Name, By: r.By, Effect: r.Effect, Limit: c.Limit,
 				Subject: subjectOf(c.Key), Decision: c.Decision,
 			})
 		}

@@ -84,6 +84,9 @@ func (p *Pass) Shed(ctx context.Context) error {
 	})
 }
 
+// Settled reports whether it was said how the attempt ended.
+func (p *Pass) Settled() bool { return p.settled.Load() }
+
 // settle gives back, once, as much of each charge as refund says of its index.
 func (p *Pass) settle(ctx context.Context, how EventKind, refund func(int) int64) error {
 	if p == nil || p.guard == nil {

@@ -36,13 +36,14 @@ func TestHeaderAndBodyTellOfTheDecisionsInstant(t *testing.T) {
 		Now: clock.now,
 	})
 	require.NoError(t, err)
+	edge := newEdge(t, g, httpguard.XRateLimit)
 	refused := 0
 	for range 200 { // over several edges of windows
 		w := httptest.NewRecorder()
 		pass, err := g.Check(context.Background(), guard.Attempt{Action: "api", APIKey: "k"})
 		end := decided.Truncate(time.Minute).Add(time.Minute)
 		if err == nil {
-			httpguard.SetRateLimit(w.Header(), pass)
+			edge.SetRateLimit(w.Header(), pass)
 			require.Equal(t, strconv.FormatInt(end.Unix(), 10), w.Header().Get("X-RateLimit-Reset"))
 			require.Empty(t, w.Header().Get("Retry-After"))
 			continue
@@ -50,7 +51,7 @@ func TestHeaderAndBodyTellOfTheDecisionsInstant(t *testing.T) {
 		refused++
 		var denied *guard.Denied
 		require.ErrorAs(t, err, &denied)
-		httpguard.SetRateLimit(w.Header(), denied)
+		edge.SetRateLimit(w.Header(), denied)
 		clock.now() // time goes by before the answer is written
 		httpguard.Refuse(w, httptest.NewRequest("GET", "/", nil), err)
 		wait := strconv.Itoa(int(end.Sub(decided) / time.Second))

@@ -61,9 +61,9 @@ func TestEveryErrorHasItsAnswer(t *testing.T) {
 		retry  string
 	}{
 		{fmt.Errorf("login: %w", &guard.Denied{RetryAfter: time.Minute}), 429, "rate_limited", "60"},
-		{fmt.Errorf("%w: %w", guard.ErrUnavailable, errors.New("dial tcp 10.0.0.3")), 503, "unavailable", "5"},
+		{fmt.Errorf("%w: %w", guard.ErrUnavailable, errors.New("dial tcp 10.0.0.3")), 503, "unavailable", "1"},
 		{&guard.Denied{RetryAfter: time.Hour, Locked: true}, 429, "locked", "3600"},
-		{guard.ErrBusy, 503, "unavailable", "5"},
+		{guard.ErrBusy, 503, "unavailable", "1"},
 		{fmt.Errorf("x: %w", limiter.ErrCostTooHigh), 400, "cost_too_high", ""},
 		{guard.ErrNoPolicy, 500, "internal", ""},
 		{guard.ErrMissing, 500, "internal", ""},
@@ -112,26 +112,34 @@ func TestRateLimitFieldsTellTheTightestLimit(t *testing.T) {
 		guard.Rule{Name: "key", By: guard.ByAPIKey, Limits: []limiter.Limit{limiter.TokenBucket{Capacity: 3, Refill: 1, Per: 1500 * time.Millisecond}}},
 		guard.Rule{Name: "hidden", By: guard.ByIP, Effect: guard.Observe, Limits: []limiter.Limit{limiter.SlidingWindow{Limit: 1, Window: time.Hour}}},
 	)
+	edge := newEdge(t, g, httpguard.XRateLimit)
 	a := guard.Attempt{Action: "api", APIKey: "k", IP: netip.MustParseAddr("192.0.2.1")}
 	for i := range 4 {
 		h := http.Header{}
 		pass, err := g.Check(context.Background(), a)
 		if i < 3 {
 			require.NoError(t, err)
-			httpguard.SetRateLimit(h, pass)
+			edge.SetRateLimit(h, pass)
 			require.Equal(t, strconv.Itoa(2-i), h.Get("X-RateLimit-Remaining"))
 			reset := start.Add(time.Duration(i+1)*1500*time.Millisecond + 999*time.Millisecond).Unix()
 			require.Equal(t, strconv.FormatInt(reset, 10), h.Get("X-RateLimit-Reset"), "rounded up")
 		} else {
 			var denied *guard.Denied
 			require.ErrorAs(t, err, &denied)
-			httpguard.SetRateLimit(h, denied)
+			edge.SetRateLimit(h, denied)
 			require.Equal(t, "0", h.Get("X-RateLimit-Remaining"))
 		}
 		require.Equal(t, "3", h.Get("X-RateLimit-Limit"))
 		require.Empty(t, h.Get("Retry-After"), "HD-05: no Retry-After where nothing is refused")
 	}
 	h := http.Header{}
-	httpguard.SetRateLimit(h, &guard.Denied{})
+	edge.SetRateLimit(h, &guard.Denied{})
 	require.Empty(t, h)
+}
+
+func newEdge(t testing.TB, g *guard.Guard, d httpguard.Dialect) *httpguard.Edge {
+	t.Helper()
+	e, err := httpguard.New(httpguard.Config{Guard: g, Fields: d})
+	require.NoError(t, err)
+	return e
 }

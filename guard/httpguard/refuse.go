@@ -1,94 +1,21 @@
 package httpguard
 
 import (
-	"context"
+	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
+	"html/template"
 	"net/http"
 	"strconv"
-	"time"
-
-	"authguard/guard"
-	"authguard/limiter"
 )
 
-// Problem is the body of a refusal (RFC 9457, application/problem+json).
-type Problem struct {
-	Type   string `json:"type,omitempty"`
-	Title  string `json:"title"`
-	Status int    `json:"status"`
-	Detail string `json:"detail,omitempty"`
-
-	// Error is a word for programs: "rate_limited", "locked", "unavailable",
-	// "cost_too_high" or "internal".
-	Error string `json:"error"`
-
-	// RetryAfter repeats the field Retry-After, in seconds.
-	RetryAfter int64 `json:"retry_after,omitempty"`
-
-	// Violated names the rules that refuse, as "action/rule".
-	Violated []string `json:"violated-policies,omitempty"`
-}
-
-// Problem types registered for quotas (draft-ietf-httpapi-ratelimit-headers).
-const (
-	typeQuotaExceeded   = "https://iana.org/assignments/http-problem-types#quota-exceeded"
-	typeReducedCapacity = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
-)
-
-// unavailableRetry is what a client is told while the store is down: nobody
-// knows how long, and a stampede helps nobody.
-const unavailableRetry = 5 * time.Second
-
-// ProblemOf says how to answer an error of [guard.Guard.Check]: 429 for a
-// refusal, 503 if the limits cannot be checked, 400 for a cost that no wait
-// will admit, and 500 for everything else, which is a mistake in the program.
-func ProblemOf(err error) Problem {
-	var denied *guard.Denied
-	switch {
-	case errors.As(err, &denied):
-		p := Problem{
-			Type:       typeQuotaExceeded,
-			Title:      "Too many attempts",
-			Status:     http.StatusTooManyRequests,
-			Error:      "rate_limited",
-			RetryAfter: seconds(denied.RetryAfter),
-		}
-		p.Detail = fmt.Sprintf("Try again in %s.", inWords(p.RetryAfter))
-		if denied.Locked {
-			p.Title = "Locked after too many failures"
-			p.Error = "locked"
-			p.Detail = "Waiting does not help. A password reset opens the account."
-		}
-		for _, rule := range denied.Rules {
-			p.Violated = append(p.Violated, denied.Action+"/"+rule)
-		}
-		return p
-	case errors.Is(err, guard.ErrUnavailable), errors.Is(err, guard.ErrBusy),
-		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		p := Problem{
-			Type:       typeReducedCapacity,
-			Title:      "Temporarily unavailable",
-			Status:     http.StatusServiceUnavailable,
-			Error:      "unavailable",
-			RetryAfter: seconds(unavailableRetry),
-		}
-		p.Detail = fmt.Sprintf("Try again in %s.", inWords(p.RetryAfter))
-		return p
-	case errors.Is(err, limiter.ErrCostTooHigh):
-		return Problem{
-			Title:  "Request too large",
-			Status: http.StatusBadRequest,
-			Detail: "This request costs more than its limit ever admits. Ask for less.",
-			Error:  "cost_too_high",
-		}
-	}
-	return Problem{
-		Title:  "Internal error",
-		Status: http.StatusInternalServerError,
-		Error:  "internal",
-	}
+// Refuse answers an error of [guard.Guard.Check] or [guard.Guard.Do]: with a
+// problem (RFC 9457) or, to a client that would rather have one, with a small
+// page. What a program's mistake was is not told to the client.
+//
+// To answer with pages of your own, set [Config.Page] and use [Edge.Refuse], or
+// [SetHeaders].
+func Refuse(w http.ResponseWriter, r *http.Request, err error) {
+	answer(w, r, ProblemOf(err), drawPage)
 }
 
 // SetHeaders sets the fields of an answer to err, without its body's type: for
@@ -96,43 +23,45 @@ func ProblemOf(err error) Problem {
 // the status to write.
 func SetHeaders(h http.Header, err error) Problem {
 	p := ProblemOf(err)
+	p.setHeaders(h)
+	return p
+}
+
+func (p Problem) setHeaders(h http.Header) {
 	if p.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.FormatInt(p.RetryAfter, 10))
 	}
 	h.Set("Cache-Control", "no-store")
-	return p
 }
 
-// Refuse answers an error of [guard.Guard.Check] with a problem body. What a
-// program's mistake was is not told to the client.
-func Refuse(w http.ResponseWriter, _ *http.Request, err error) {
-	p := SetHeaders(w.Header(), err)
-	body, _ := json.Marshal(p) // plain fields: never fails
+// answer writes p as JSON, or has page draw it for a browser.
+func answer(w http.ResponseWriter, r *http.Request, p Problem, page func(http.ResponseWriter, *http.Request, Problem)) {
 	h := w.Header()
-	h.Set("Content-Type", "application/problem+json")
+	p.setHeaders(h)
+	expose(h, r, "Retry-After")
 	h.Set("X-Content-Type-Options", "nosniff")
+	if wantsPage(r) {
+		page(w, r, p)
+		return
+	}
+	body, _ := json.Marshal(p) // plain fields: never fails
+	h.Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
 	w.Write(append(body, '\n'))
 }
 
-// seconds is d as delay-seconds of RFC 9110, section 10.2.3: rounded up, so
-// that waiting as told is enough, and at least 1, because clients take 0 for
-// nothing said.
-func seconds(d time.Duration) int64 {
-	return max(1, int64((d+time.Second-1)/time.Second))
-}
+// pageTemplate has no style and no script, so every content policy permits it.
+var pageTemplate = template.Must(template.New("refusal").Parse(`<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{{.Title}}</title></head>
+<body><main><h1>{{.Title}}</h1>{{with .Detail}}<p>{{.}}</p>{{end}}</main></body>
+</html>
+`))
 
-// inWords says a wait as people do, never shorter than it is.
-func inWords(s int64) string {
-	switch {
-	case s == 1:
-		return "1 second"
-	case s < 2*60:
-		return fmt.Sprintf("%d seconds", s)
-	case s < 2*60*60:
-		return fmt.Sprintf("%d minutes", (s+59)/60)
-	case s < 48*60*60:
-		return fmt.Sprintf("%d hours", (s+3599)/3600)
-	}
-	return fmt.Sprintf("%d days", (s+86399)/86400)
+func drawPage(w http.ResponseWriter, _ *http.Request, p Problem) {
+	var page bytes.Buffer
+	_ = pageTemplate.Execute(&page, p) // into memory, from plain fields: never fails
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(p.Status)
+	w.Write(page.Bytes())
 }

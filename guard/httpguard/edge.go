@@ -1,0 +1,127 @@
+package httpguard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"authguard/guard"
+)
+
+// An Edge stands between HTTP and a guard: middleware that asks the guard and
+// settles, the fields of answers, and refusals. Make it once, with [New]. It is
+// safe for any number of goroutines.
+type Edge struct {
+	guard   *guard.Guard
+	dialect Dialect
+	fields  map[string]*actionFields // by action
+	pieces  []string                 // of Draft7
+	page    func(http.ResponseWriter, *http.Request, Problem)
+	queue   queue
+	log     *slog.Logger
+
+	mu   sync.Mutex
+	said map[string]bool // what was logged once
+}
+
+// Config is what an Edge is made of.
+type Config struct {
+	// Guard decides.
+	Guard *guard.Guard
+
+	// Fields is the dialect in which clients are told where their limits stand.
+	Fields Dialect
+
+	// Page, if not nil, draws refusals for browsers: it writes p.Status and a
+	// page. The fields of the answer are set by then. JSON is never drawn by it.
+	Page func(w http.ResponseWriter, r *http.Request, p Problem)
+
+	// Waiting is how many admitted requests may wait at once for their turn in
+	// a queue ([limiter.LeakyBucket]), 0 means 1,000; and LongestWait how long
+	// one of them may, 0 means 5 s. What is beyond is refused as unavailable.
+	Waiting     int
+	LongestWait time.Duration
+
+	// Log is told of mistakes in how the Edge is used, each once; nil means
+	// slog.Default.
+	Log *slog.Logger
+}
+
+// New checks c and makes an Edge of it.
+func New(c Config) (*Edge, error) {
+	switch {
+	case c.Guard == nil:
+		return nil, errors.New("httpguard: Config.Guard is nil")
+	case c.Fields > Draft12:
+		return nil, fmt.Errorf("httpguard: Config.Fields is %v, want one of the dialects", c.Fields)
+	case c.Waiting < 0:
+		return nil, fmt.Errorf("httpguard: Config.Waiting is %d, want at least 0", c.Waiting)
+	case c.LongestWait < 0:
+		return nil, fmt.Errorf("httpguard: Config.LongestWait is %v, want at least 0", c.LongestWait)
+	}
+	e := &Edge{
+		guard:   c.Guard,
+		dialect: c.Fields,
+		fields:  make(map[string]*actionFields),
+		page:    c.Page,
+		queue:   newQueue(c.Waiting, c.LongestWait),
+		log:     c.Log,
+		said:    make(map[string]bool),
+	}
+	if e.page == nil {
+		e.page = drawPage
+	}
+	if e.log == nil {
+		e.log = slog.Default()
+	}
+	var err error
+	if e.pieces, err = pieces(); err != nil {
+		return nil, fmt.Errorf("httpguard: %w", err)
+	}
+	for _, p := range c.Guard.Policies() {
+		if e.fields[p.Action], err = prepare(p, c.Fields); err != nil {
+			return nil, fmt.Errorf("httpguard: fields of %s: %w", p.Action, err)
+		}
+	}
+	return e, nil
+}
+
+// Refuse answers an error of [guard.Guard.Check] or [guard.Guard.Do] like the
+// function [Refuse], with the Edge's pages. Mistakes of the program are logged.
+func (e *Edge) Refuse(w http.ResponseWriter, r *http.Request, err error) {
+	p := ProblemOf(err)
+	switch {
+	case errors.Is(err, guard.ErrNoPolicy), errors.Is(err, guard.ErrMissing), errors.Is(err, errNoIdentity):
+		e.once(slog.LevelError, err.Error())
+	case p.Status == http.StatusInternalServerError:
+		e.log.ErrorContext(r.Context(), "httpguard: request failed", "err", err)
+	}
+	answer(w, r, p, e.page)
+}
+
+// maxSaid bounds what an Edge remembers to have said.
+const maxSaid = 100
+
+// once logs a mistake in how the Edge is used, the first time that it is seen.
+func (e *Edge) once(level slog.Level, text string) {
+	e.mu.Lock()
+	news := !e.said[text] && len(e.said) < maxSaid
+	if news {
+		e.said[text] = true
+	}
+	e.mu.Unlock()
+	if news {
+		e.log.Log(context.Background(), level, text)
+	}
+}
+
+// knows logs that an action has no policy, as soon as it is wired up.
+func (e *Edge) knows(action string) {
+	if e.fields[action] == nil {
+		e.once(slog.LevelError, fmt.Sprintf("%v: %q", guard.ErrNoPolicy, action))
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"authguard/authdemo/accounts"
 	"authguard/authdemo/password"
 	"authguard/guard"
+	"authguard/guard/httpguard"
 	"authguard/internal/fields"
 )
 
@@ -19,7 +20,7 @@ func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, in fiel
 		return invalid("weak_password", "new", err)
 	}
 	var hash string
-	attempt := guard.Attempt{Action: actReauth, Account: account.Email, IP: clientIP(r)}
+	attempt := guard.Attempt{Action: actReauth, Account: account.Email, IP: httpguard.ClientIP(r)}
 	ok, err := s.guard.Do(r.Context(), attempt, func(ctx context.Context, _ *guard.Pass) (bool, error) {
 		leave, err := s.enterGate(ctx, attempt.IP)
 		if err != nil {

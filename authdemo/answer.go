@@ -82,7 +82,7 @@ func malformed(err error) error {
 // chargeAddress counts an attempt that was none against the client's address.
 func (s *Service) chargeAddress(r *http.Request, action string) error {
 	ctx := context.WithoutCancel(r.Context()) // a body that ends early is often a client that is gone
-	pass, err := s.guard.Check(ctx, guard.Attempt{Action: action, IP: clientIP(r)})
+	pass, err := s.guard.Check(ctx, guard.Attempt{Action: action, IP: httpguard.ClientIP(r)})
 	if errors.Is(err, guard.ErrMissing) {
 		return nil // the action is counted by account only
 	}
@@ -121,6 +121,11 @@ func (s *Service) refuse(w http.ResponseWriter, r *http.Request, err error, page
 	s.render(w, r, p.Status, page, v)
 }
 
+// refusalPage draws what the guard's middleware refuses.
+func (s *Service) refusalPage(w http.ResponseWriter, r *http.Request, p httpguard.Problem) {
+	s.render(w, r, p.Status, pages.Error, pages.View{Alert: strings.TrimSpace(p.Title + ". " + p.Detail)})
+}
+
 // logFault logs err if it is a fault of ours. What the guard refuses, or cannot
 // say, its observer logs.
 func (s *Service) logFault(r *http.Request, msg string, err error) {
@@ -146,6 +151,10 @@ func (s *Service) wrongMethod(routes chi.Routes) http.HandlerFunc {
 		s.refuse(w, r, errMethod, pages.Error, pages.View{})
 	}
 }
+
+// wantsHTML reports whether the client would rather have a page than JSON: a
+// browser. Clients that take anything get JSON.
+func wantsHTML(r *http.Request) bool { return httpguard.Prefers(r, "text/html", "application/json") }
 
 // done answers a success: a browser is sent to a page with a notice, others get
 // the status and, if there is one, the body.

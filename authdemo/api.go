@@ -1,6 +1,7 @@
 package authdemo
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"net/http"
@@ -10,7 +11,6 @@ import (
 	"authguard/authdemo/accounts"
 	"authguard/authdemo/pages"
 	"authguard/guard"
-	"authguard/guard/httpguard"
 	"authguard/internal/fields"
 )
 
@@ -26,44 +26,46 @@ var quotes = []string{
 const exportCost = 20
 
 // quote: GET /api/quote with an API key.
-func quote() any { return map[string]string{"quote": quotes[rand.IntN(len(quotes))]} }
+func quote(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]string{"quote": quotes[rand.IntN(len(quotes))]})
+}
 
 // export: GET /api/export with an API key.
-func export() any { return map[string][]string{"quotes": quotes} }
+func export(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string][]string{"quotes": quotes})
+}
 
-// withKey answers a call with an API key at the cost given. A good key is
-// limited for itself and for its owner, whatever others do from the same
-// address, and by the policy of its tier; what comes without one is limited by
-// address, one unit a try whatever was asked for.
-func (s *Service) withKey(cost int64, answer func() any) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+type keyKey struct{}
+
+// withKey lets only those through who have a good API key, and keeps it in the
+// context. What comes without one is limited by address, one unit a try whatever
+// was asked for.
+func (s *Service) withKey(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		key, err := s.accounts.ByKey(r.Context(), presentedKey(r.Header))
-		if errors.Is(err, accounts.ErrNotFound) {
+		switch {
+		case errors.Is(err, accounts.ErrNotFound):
 			s.refuseKey(w, r)
-			return
-		}
-		if err != nil {
+		case err != nil:
 			s.refuse(w, r, err, pages.Error, pages.View{})
-			return
+		default:
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), keyKey{}, key)))
 		}
-		pass, err := s.guard.Check(r.Context(), guard.Attempt{
+	})
+}
+
+// limitKey charges a call to the key that withKey found and to its owner,
+// whatever others do from the same address, by the policy of its tier.
+func (s *Service) limitKey(cost int64) func(http.Handler) http.Handler {
+	return s.edge.Limit(func(r *http.Request) (guard.Attempt, bool) {
+		key, ok := r.Context().Value(keyKey{}).(accounts.Key)
+		return guard.Attempt{
 			Action:  actionOf(key.Tier),
 			APIKey:  strconv.FormatInt(key.ID, 10),
 			Account: key.Owner.Email,
-			IP:      clientIP(r),
 			Cost:    cost,
-		})
-		if err != nil {
-			if denied := (*guard.Denied)(nil); errors.As(err, &denied) {
-				httpguard.SetRateLimit(w.Header(), denied)
-			}
-			s.refuse(w, r, err, pages.Error, pages.View{})
-			return
-		}
-		pass.Succeed(r.Context()) // a refund that fails is reported to the observer
-		httpguard.SetRateLimit(w.Header(), pass)
-		writeJSON(w, http.StatusOK, answer())
-	}
+		}, ok
+	})
 }
 
 // actionOf is the action that a call with a key of this tier is counted under.

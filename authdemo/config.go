@@ -11,6 +11,7 @@ import (
 
 	"authguard/authdemo/password"
 	"authguard/guard"
+	"authguard/guard/httpguard"
 	"authguard/limiter"
 )
 
@@ -50,6 +51,9 @@ type Config struct {
 	// means that clients connect directly.
 	TrustedProxies []netip.Prefix
 
+	// Fields is the dialect of the fields that tell API clients their limits.
+	Fields httpguard.Dialect
+
 	// Password is what a new hash costs; the zero value means password.Default.
 	Password password.Params
 
@@ -82,14 +86,6 @@ func (c Config) withDefaults() (Config, error) {
 		if (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil ||
 			(u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.Fragment != "" {
 			return c, fmt.Errorf("authdemo: Config.PublicURL is %q, want scheme and host only, such as https://login.example.com", u.Redacted())
-		}
-	}
-	for _, p := range c.TrustedProxies {
-		if !p.IsValid() {
-			return c, errors.New("authdemo: Config.TrustedProxies has an invalid prefix")
-		}
-		if p.Bits() < 8 {
-			return c, fmt.Errorf("authdemo: Config.TrustedProxies has %v: trusting so many lets clients choose their address", p)
 		}
 	}
 	if c.Password == (password.Params{}) {

@@ -11,6 +11,7 @@ import (
 
 	"authguard/authdemo/accounts"
 	"authguard/authdemo/pages"
+	"authguard/guard/httpguard"
 	"authguard/internal/fields"
 )
 
@@ -49,7 +50,7 @@ func (s *Service) refuseSeed(ctx context.Context) error {
 // strangers along.
 func onlyFromHere(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !peer(r).IsLoopback() || !isLoopbackHost(r.Host) || relayed(r) {
+		if !httpguard.Peer(r).IsLoopback() || !isLoopbackHost(r.Host) || httpguard.Relayed(r) {
 			writeJSON(w, http.StatusNotFound, errNotFound)
 			return
 		}

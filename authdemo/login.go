@@ -10,13 +10,14 @@ import (
 	"authguard/authdemo/pages"
 	"authguard/authdemo/password"
 	"authguard/guard"
+	"authguard/guard/httpguard"
 	"authguard/internal/fields"
 )
 
 // login: POST /login {email, password}.
 func (s *Service) login(w http.ResponseWriter, r *http.Request, in fields.Values) error {
 	var account accounts.Account
-	attempt := guard.Attempt{Action: actLogin, Account: in["email"], IP: clientIP(r)}
+	attempt := guard.Attempt{Action: actLogin, Account: in["email"], IP: httpguard.ClientIP(r)}
 	ok, err := s.guard.Do(r.Context(), attempt, func(ctx context.Context, pass *guard.Pass) (bool, error) {
 		leave, err := s.enterGate(ctx, attempt.IP)
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"authguard/authdemo/password"
 	"authguard/guard"
+	"authguard/guard/httpguard"
 	"authguard/limiter"
 )
 
@@ -148,7 +149,7 @@ func TestFullGateGivesTheAccountItsChargeBack(t *testing.T) {
 	w := newWorld(t, only(actLogin, byAccount, byAddress), func(c *Config) {
 		c.Gate = password.GateConfig{Slots: 1}
 	}).withOwner()
-	leave, err := w.svc.gate.Enter(t.Context(), clientIP(httptest.NewRequest(http.MethodGet, "/", nil)))
+	leave, err := w.svc.gate.Enter(t.Context(), httpguard.ClientIP(httptest.NewRequest(http.MethodGet, "/", nil)))
 	require.NoError(t, err)
 	c := w.from("198.51.100.9")
 	for range 2 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authguard/authdemo/pages"
+	"authguard/guard/httpguard"
 )
 
 // outboxSize bounds the mails that are kept.
@@ -50,7 +51,7 @@ func (s *Service) showOutbox(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
 	defer cancel()
 	s.mails.flush(ctx)
-	if wantsJSON(r) {
+	if httpguard.Prefers(r, "application/json", "text/html") {
 		writeJSON(w, http.StatusOK, s.outbox.Mails())
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"authguard/authdemo/accounts"
 	"authguard/authdemo/password"
 	"authguard/guard"
+	"authguard/guard/httpguard"
 	"authguard/internal/fields"
 )
 
@@ -25,7 +26,7 @@ func (s *Service) register(w http.ResponseWriter, r *http.Request, in fields.Val
 	if err := password.Acceptable(in["password"], email); err != nil {
 		return invalid("weak_password", "password", err)
 	}
-	pass, err := s.guard.Check(r.Context(), guard.Attempt{Action: actSignup, Account: email, IP: clientIP(r)})
+	pass, err := s.guard.Check(r.Context(), guard.Attempt{Action: actSignup, Account: email, IP: httpguard.ClientIP(r)})
 	if err != nil {
 		return err
 	}
@@ -57,7 +58,7 @@ func (s *Service) registerConfirm(w http.ResponseWriter, r *http.Request, in fie
 // of the new password. A password that will not do leaves it as it is.
 func (s *Service) redeem(r *http.Request, action string, purpose accounts.Purpose, in fields.Values, use func(ctx context.Context, token, hash string) error) error {
 	var weak error
-	attempt := guard.Attempt{Action: action, IP: clientIP(r)}
+	attempt := guard.Attempt{Action: action, IP: httpguard.ClientIP(r)}
 	ok, err := s.guard.Do(r.Context(), attempt, func(ctx context.Context, _ *guard.Pass) (bool, error) {
 		// Looked up before the hash is computed, so that wrong tokens cost nothing.
 		email, err := s.accounts.TokenEmail(ctx, purpose, in["token"])

@@ -7,6 +7,7 @@ import (
 	"authguard/authdemo/accounts"
 	"authguard/authdemo/pages"
 	"authguard/guard"
+	"authguard/guard/httpguard"
 	"authguard/internal/fields"
 )
 
@@ -14,7 +15,7 @@ import (
 // the address up: neither status nor time tell whether it has an account, or
 // whether it had too many mails already.
 func (s *Service) passwordReset(w http.ResponseWriter, r *http.Request, in fields.Values) error {
-	pass, err := s.guard.Check(r.Context(), guard.Attempt{Action: actReset, Account: in["email"], IP: clientIP(r)})
+	pass, err := s.guard.Check(r.Context(), guard.Attempt{Action: actReset, Account: in["email"], IP: httpguard.ClientIP(r)})
 	if err != nil {
 		return err
 	}
@@ -48,7 +49,7 @@ func (s *Service) resetLink(w http.ResponseWriter, r *http.Request) {
 // nothing.
 func (s *Service) liftStreak(r *http.Request, token string) {
 	var email string
-	ok, err := s.guard.Do(r.Context(), guard.Attempt{Action: actResetConfirm, IP: clientIP(r)},
+	ok, err := s.guard.Do(r.Context(), guard.Attempt{Action: actResetConfirm, IP: httpguard.ClientIP(r)},
 		func(ctx context.Context, _ *guard.Pass) (ok bool, err error) {
 			email, err = s.accounts.TokenEmail(ctx, accounts.ForReset, token)
 			return fits(err)

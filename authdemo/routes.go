@@ -65,11 +65,14 @@ func (s *Service) routes() http.Handler {
 	r.Get("/style.css", pages.Style)
 
 	r.Group(func(r chi.Router) {
-		r.Use(s.onlyOurHost, s.clientAddress, s.sameOrigin)
+		r.Use(s.onlyOurHost, s.clients, s.sameOrigin)
 		r.NotFound(s.failing(errNotFound))
 		r.MethodNotAllowed(s.wrongMethod(r))
-		r.Get("/api/quote", s.withKey(1, quote))
-		r.Get("/api/export", s.withKey(exportCost, export))
+		r.Group(func(r chi.Router) {
+			r.Use(s.withKey)
+			r.With(s.limitKey(1)).Get("/api/quote", quote)
+			r.With(s.limitKey(exportCost)).Get("/api/export", export)
+		})
 
 		r.Get("/", s.page(pages.Home))
 		r.Get("/login", s.page(pages.Login))

@@ -10,6 +10,7 @@ import (
 	"authguard/authdemo/accounts"
 	"authguard/authdemo/password"
 	"authguard/guard"
+	"authguard/guard/httpguard"
 )
 
 // A Service is the demo: an http.Handler. Make it with [New] and end it with
@@ -17,6 +18,8 @@ import (
 type Service struct {
 	cfg      Config
 	guard    *guard.Guard
+	edge     *httpguard.Edge
+	clients  func(http.Handler) http.Handler // finds out who is asking
 	accounts *accounts.Store
 	sessions *scs.SessionManager
 	hasher   *password.Hasher
@@ -46,6 +49,12 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 		Observer:  guard.Observers{newObserver(cfg.Log, cfg.Now), guard.NewOutageLog(cfg.Log, 0, cfg.Now)},
 		Now:       cfg.Now,
 	}); err != nil {
+		return nil, err
+	}
+	if s.edge, err = httpguard.New(httpguard.Config{Guard: s.guard, Fields: cfg.Fields, Page: s.refusalPage, Log: cfg.Log}); err != nil {
+		return nil, err
+	}
+	if s.clients, err = (httpguard.Clients{TrustedProxies: cfg.TrustedProxies, Log: cfg.Log}).Middleware(); err != nil {
 		return nil, err
 	}
 	if err := checkActions(cfg.Policies); err != nil {

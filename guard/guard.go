@@ -112,5 +112,6 @@ func New(c Config) (*Guard, error) {
 	if err := checkShared(c.Policies); err != nil {
 		return nil, err
 	}
+	warnOfMisuse(c)
 	return g, nil
 }

@@ -1,4 +1,4 @@
-package authdemo
+package httpguard_test
 
 import (
 	"log/slog"
@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"authguard/guard/httpguard"
 )
 
 // Whatever X-Forwarded-For says: the client is the peer, or whom the peer's own
@@ -33,13 +35,15 @@ func FuzzForwarded(f *testing.F) {
 			r := httptest.NewRequest(http.MethodGet, "/", nil)
 			r.RemoteAddr = peer
 			r.Header["X-Forwarded-For"] = strings.Split(header, "\n")
-			for _, name := range forwardingHeaders[1:] {
+			for _, name := range []string{"Forwarded", "X-Real-Ip", "True-Client-Ip", "Cf-Connecting-Ip"} {
 				r.Header.Set(name, "203.0.113.77") // is never read
 			}
 			var got netip.Addr
-			s := &Service{cfg: Config{TrustedProxies: trusted, Log: slog.New(slog.DiscardHandler)}}
-			s.clientAddress(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = clientIP(r) })).
+			clients, err := httpguard.Clients{TrustedProxies: trusted, Log: slog.New(slog.DiscardHandler)}.Middleware()
+			require.NoError(t, err)
+			clients(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = httpguard.ClientIP(r) })).
 				ServeHTTP(httptest.NewRecorder(), r)
+			require.Equal(t, peer, r.RemoteAddr)
 			require.Equal(t, vouchedFor(peer, header, trusted), got.WithZone(""), "trusting %v", trusted)
 		}
 	})

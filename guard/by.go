@@ -51,6 +51,15 @@ type subjectKind struct {
 func (k subjectKind) ofAccount() bool { return k.kind == kindAccount || k.kind == kindIPAccount }
 func (k subjectKind) ofAddress() bool { return k.kind == kindIP || k.kind == kindIPAccount }
 
+// fixes reports that all attempts of one subject of k have the same subject of m.
+func (k subjectKind) fixes(m subjectKind) bool {
+	switch {
+	case k == m, m.kind == kindGlobal, k.kind == kindIPAccount && m.kind == kindAccount:
+		return true
+	}
+	return k.ofAddress() && m.kind == kindIP && m.bits <= k.bits
+}
+
 const (
 	kindAccount   = 'a'
 	kindIP        = 'i'

@@ -141,3 +141,11 @@ func TestUnlockClearsTheAccountAndKeepsTheAddress(t *testing.T) {
 	require.ErrorIs(t, b.Unlock(ctx, "bob", "nothing"), guard.ErrNoPolicy)
 	require.ErrorIs(t, b.Unlock(ctx, "  "), guard.ErrMissing)
 }
+
+func TestAPassTellsWhetherItIsSettled(t *testing.T) {
+	b := newBench(t, nil, login(accountRule()))
+	pass := b.requireAdmitted(t, by("bob", here))
+	require.False(t, pass.Settled())
+	require.NoError(t, pass.Fail(ctx))
+	require.True(t, pass.Settled())
+}

@@ -183,8 +183,12 @@ func (r Rule) suits(l limiter.Limit) error {
 			return errors.New("a backoff counts consecutive failures, so Counts must be failures")
 		}
 	case limiter.Distinct:
-		if _, err := r.Members.parse(); err != nil {
+		members, err := r.Members.parse()
+		if err != nil {
 			return fmt.Errorf("field Members %w", err)
+		}
+		if by, _ := r.By.parse(); by.fixes(members) {
+			return fmt.Errorf("counts different members by %s, but one %s has only one %s: it can never deny", r.By, r.By, r.Members)
 		}
 		return nil
 	}

@@ -6,11 +6,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-chi/chi/v5"
 	"github.com/stretchr/testify/require"
 
 	"authguard/guard"
@@ -85,89 +83,4 @@ func TestACostTooHighIsNoWait(t *testing.T) {
 	pass, _ := ask(5)
 	require.NotNil(t, pass, "the whole budget was left")
 	require.Zero(t, pass.Limits()[0].Decision.Remaining)
-}
-
-type keyID struct{}
-
-// authenticate puts the id of a good key into the context. Without one it
-// refuses by address before anything else sees the request.
-func authenticate(g *guard.Guard) func(http.Handler) http.Handler {
-	ids := map[string]string{"good": "17", "better": "18"}
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			id, ok := ids[r.Header.Get("X-API-Key")]
-			if !ok {
-				if _, err := g.Check(r.Context(), guard.Attempt{Action: "no_key"}); err != nil {
-					httpguard.Refuse(w, r, err)
-					return
-				}
-				w.WriteHeader(http.StatusUnauthorized)
-				return
-			}
-			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), keyID{}, id)))
-		})
-	}
-}
-
-// limitByKey charges the key that was authenticated.
-func limitByKey(g *guard.Guard) func(http.Handler) http.Handler {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			id, _ := r.Context().Value(keyID{}).(string)
-			if _, err := g.Check(r.Context(), guard.Attempt{Action: "api", APIKey: id}); err != nil {
-				httpguard.Refuse(w, r, err)
-				return
-			}
-			next.ServeHTTP(w, r)
-		})
-	}
-}
-
-// MO-01, MO-02, MO-03: behind the authentication a limiter counts each key as
-// itself, and bad keys are limited before it; in front of it, it lacks what it
-// counts by, which is a fault that is seen at once and charged to nobody.
-func TestALimiterInTheWrongPlaceChargesNobodyElse(t *testing.T) {
-	limits := func(n int64) []limiter.Limit {
-		return []limiter.Limit{limiter.SlidingWindow{Limit: n, Window: time.Minute}}
-	}
-	stack := func(wrong bool) (http.Handler, *memstore.Store, *guard.Guard) {
-		store := memstore.New(memstore.Config{Now: func() time.Time { return start }})
-		g, err := guard.New(guard.Config{Store: store, Secret: []byte("sixteen bytes or more"), Policies: []guard.Policy{
-			{Action: "api", Rules: []guard.Rule{{Name: "key", By: guard.ByAPIKey, Limits: limits(3)}}},
-			{Action: "no_key", Rules: []guard.Rule{{Name: "ip", By: guard.ByIP, Limits: limits(2)}}},
-		}})
-		require.NoError(t, err)
-		r := chi.NewRouter()
-		if wrong {
-			r.Use(limitByKey(g), authenticate(g))
-		} else {
-			r.Use(authenticate(g), limitByKey(g))
-		}
-		r.Get("/", func(http.ResponseWriter, *http.Request) {})
-		return r, store, g
-	}
-	codes := func(h http.Handler, key string, n int) string {
-		var all []string
-		for range n {
-			r := httptest.NewRequest("GET", "/", nil)
-			r.Header.Set("X-API-Key", key)
-			w := httptest.NewRecorder()
-			h.ServeHTTP(w, r)
-			all = append(all, strconv.Itoa(w.Code))
-		}
-		return strings.Join(all, " ")
-	}
-	h, _, g := stack(false)
-	require.Equal(t, "401 401 429 429", codes(h, "bad", 4))
-	require.Equal(t, "200 200 200 429", codes(h, "good", 4))
-	require.Equal(t, "200 200 200 429", codes(h, "better", 4), "a key of its own")
-	for _, id := range []string{"17", "18"} {
-		status, err := g.Inspect(context.Background(), guard.Attempt{Action: "api", APIKey: id})
-		require.NoError(t, err)
-		require.EqualValues(t, 3, status[0].Used(), "counted under the id that was authenticated")
-	}
-
-	h, store, _ := stack(true)
-	require.Equal(t, "500 500 500 500 500", codes(h, "good", 5))
-	require.Zero(t, store.Stats().Keys)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"authguard/authdemo/accounts"
+	"authguard/guard/httpguard"
 )
 
 // using is a client that has nothing but an API key.
@@ -146,4 +147,12 @@ func TestTryingKeysCostsNoMoreAtTheExport(t *testing.T) {
 	rec := c.get("/api/export")
 	assert.Equal(t, http.StatusTooManyRequests, rec.Code)
 	assert.Contains(t, rec.Body.String(), `"api_unauthenticated/ip"`)
+}
+
+func TestTheDialectOfTheFieldsIsAChoice(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Fields = httpguard.Draft11 }).withOwner()
+	rec := w.using(w.loggedIn("198.51.100.9").newKey()).get("/api/quote")
+	require.Equal(t, `"api/key";q=10;w=10, "api/owner";q=10;w=10`, rec.Header().Get("RateLimit-Policy"))
+	require.Equal(t, `"api/key";r=9;t=1, "api/owner";r=9;t=1`, rec.Header().Get("RateLimit"))
+	require.Empty(t, rec.Header().Get("X-RateLimit-Limit"))
 }

@@ -7,7 +7,6 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 
 	"authguard/guard"
@@ -33,8 +32,8 @@ func Example() {
 		log.Fatal(err)
 	}
 	login := func(w http.ResponseWriter, r *http.Request) {
-		peer, _ := netip.ParseAddrPort(r.RemoteAddr) // behind a proxy: chi's ClientIPFromXFF
-		attempt := guard.Attempt{Action: "login", Account: r.PostFormValue("email"), IP: peer.Addr()}
+		// Behind a proxy, ClientIP needs the middleware of httpguard.Clients.
+		attempt := guard.Attempt{Action: "login", Account: r.PostFormValue("email"), IP: httpguard.ClientIP(r)}
 		ok, err := g.Do(r.Context(), attempt, func(ctx context.Context, p *guard.Pass) (bool, error) {
 			return verify(ctx, p.Account, r.PostFormValue("password"))
 		})

@@ -1,6 +1,7 @@
 package fields
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -93,4 +94,42 @@ func TestPeekReadsAFormThatWasParsedBefore(t *testing.T) {
 	v, err = Peek(r, "email")
 	require.NoError(t, err)
 	require.Equal(t, "a", v["email"])
+}
+
+// FuzzPeek proves that whoever reads the body after Peek, strictly or not, finds
+// the same value.
+func FuzzPeek(f *testing.F) {
+	for _, body := range []string{
+		`{"email":"a"}`, `{"email":"a","EMAIL":"b"}`, `{"email":"a","email":"b"}`, `{"x":{"email":"b"},"email":"a"}`, `{"email":"\ud800"}`,
+		"email=a", "email=a&email[]=b", "Email=a&email=b", "email=a;email=b", "email=%61",
+	} {
+		f.Add(body, "", true)
+		f.Add(body, "email=b", false)
+	}
+	f.Fuzz(func(t *testing.T, body, query string, isJSON bool) {
+		r := posted(form, "/", body)
+		if isJSON {
+			r.Header.Set("Content-Type", "application/json")
+		}
+		r.URL.RawQuery = query
+		v, err := Peek(r, "email")
+		if err != nil {
+			return
+		}
+		if isJSON {
+			var loose struct{ Email string }
+			dec := json.NewDecoder(r.Body)
+			require.NoError(t, dec.Decode(&loose))
+			require.Equal(t, v["email"], loose.Email)
+			var other map[string]any
+			require.NoError(t, json.Unmarshal([]byte(body), &other))
+			require.Equal(t, v["email"], other["email"])
+			return
+		}
+		require.Equal(t, v["email"], r.FormValue("email"))
+		require.Equal(t, []string{v["email"]}, r.PostForm["email"])
+		for _, q := range r.URL.Query()["email"] {
+			require.Equal(t, v["email"], q)
+		}
+	})
 }

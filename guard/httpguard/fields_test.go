@@ -315,3 +315,20 @@ func TestABucketsWindowEndsWithTheNextUnit(t *testing.T) {
 		}
 	}
 }
+
+// ownLaw is a law from outside, whose window nobody here knows.
+type ownLaw struct{ limiter.SlidingWindow }
+
+func (ownLaw) Law() string { return "own_law" }
+
+func TestALawFromOutsideHasAQuotaAndNoWindow(t *testing.T) {
+	for dialect, want := range map[httpguard.Dialect]string{
+		httpguard.Draft7:  "RateLimit-Policy: 5\nRateLimit: limit=5, remaining=4, reset=60\n",
+		httpguard.Draft11: "RateLimit-Policy: \"api/key\";q=5\nRateLimit: \"api/key\";r=4;t=60\n",
+	} {
+		g := apiGuard(t, func() time.Time { return start }, guard.Rule{Name: "key", By: guard.ByAPIKey,
+			Limits: []limiter.Limit{ownLaw{limiter.SlidingWindow{Limit: 5, Window: time.Minute}}}})
+		h, _ := ask(t, g, newEdge(t, g, dialect), guard.Attempt{Action: "api", APIKey: "k"})
+		require.Equal(t, want, told(h))
+	}
+}

@@ -22,7 +22,8 @@ type Config struct {
 	// of a tls.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-	// Timeout bounds every call, connecting included; 0 means 50 ms.
+	// Timeout bounds every call, connecting included; 0 means 50 ms. A context's
+	// deadline cuts a call at once, its cancellation after the exchange under way.
 	Timeout time.Duration
 
 	// Now is a clock to decide by instead of the time of day, for tests. Keys

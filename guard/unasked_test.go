@@ -72,7 +72,9 @@ func TestWhatWasNotAskedDoesNotRefuse(t *testing.T) {
 	require.Equal(t, "account", limits[0].Rule)
 	require.EqualValues(t, 5, limits[0].Used())
 	h := http.Header{}
-	httpguard.SetRateLimit(h, denied)
+	edge, err := httpguard.New(httpguard.Config{Guard: b.Guard})
+	require.NoError(t, err)
+	edge.SetRateLimit(h, denied)
 	require.Equal(t, "5", h.Get("X-RateLimit-Limit"))
 	require.Equal(t, "0", h.Get("X-RateLimit-Remaining"))
 	require.Equal(t, "1800000900", h.Get("X-RateLimit-Reset"))

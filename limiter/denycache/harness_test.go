@@ -101,6 +101,8 @@ type shared struct {
 	hub   *hub
 	takes atomic.Int64
 	hook  func() // before the answer to a Take arrives
+
+	freeing func(free func() error) error // goes around what sets keys free, and tells nobody
 }
 
 func (s *shared) Take(ctx context.Context, charges []limiter.Charge) (bool, error) {
@@ -113,6 +115,9 @@ func (s *shared) Take(ctx context.Context, charges []limiter.Charge) (bool, erro
 }
 
 func (s *shared) Refund(ctx context.Context, charges []limiter.Charge) error {
+	if s.freeing != nil {
+		return s.freeing(func() error { return s.Store.Refund(ctx, charges) })
+	}
 	var free []string
 	for _, c := range charges {
 		if !c.Taken {
@@ -130,6 +135,9 @@ func (s *shared) Refund(ctx context.Context, charges []limiter.Charge) error {
 }
 
 func (s *shared) Forget(ctx context.Context, keys []string) error {
+	if s.freeing != nil {
+		return s.freeing(func() error { return s.Store.Forget(ctx, keys) })
+	}
 	err := s.Store.Forget(ctx, keys)
 	s.hub.release(keys...)
 	return err

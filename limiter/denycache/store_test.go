@@ -179,6 +179,8 @@ func TestADenialWithAnotherEndIsYoung(t *testing.T) {
 func TestAClockThatStepsBackIsAnotherQuestion(t *testing.T) {
 	r := newRig(t)
 	r.exhaust(r, one("k", five))
+	r.after(10 * time.Second)
+	r.remote(r, false, one("k", five))
 	r.local(r, one("k", five))
 	r.after(-2 * time.Second)
 	r.remote(r, false, one("k", five))
@@ -313,6 +315,37 @@ func TestAnAnswerThatARefundOvertookIsNotRemembered(t *testing.T) {
 		r.remote(r, false, one("k", five))
 		require.Equal(t, 1, r.Stats().Keys)
 		require.NoError(t, r.Forget(ctx, []string{"k"}))
+	}
+}
+
+// An instance knows at once what it sets free itself, and while it does so.
+func TestWhatIsSetFreeHereIsFreeAtOnce(t *testing.T) {
+	r := newRig(t)
+	for _, free := range []func([]limiter.Charge) error{
+		func(receipt []limiter.Charge) error { return r.Refund(ctx, receipt) },
+		func([]limiter.Charge) error { return r.Forget(ctx, []string{"k"}) },
+	} {
+		receipt := r.take(r, true, some("k", five, 5))
+		r.exhaust(r, one("k", five))
+		r.local(r, one("k", five))
+		r.shared.freeing = func(free func() error) error {
+			r.remote(r, false, one("k", five))
+			require.NoError(t, free())
+			r.remote(r, true, one("k", five))
+			return nil
+		}
+		require.NoError(t, free(receipt))
+		require.Zero(t, r.Stats().Keys)
+		require.NoError(t, r.shared.Store.Forget(ctx, []string{"k"}))
+
+		receipt = r.take(r, true, some("k", five, 5))
+		r.shared.freeing = func(free func() error) error {
+			r.remote(r, false, one("k", five))
+			return free()
+		}
+		require.NoError(t, free(receipt))
+		require.Zero(t, r.Stats().Keys, "it was remembered a moment before")
+		require.NoError(t, r.shared.Store.Forget(ctx, []string{"k"}))
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 	"authguard/limiter/memstore"
 )
 
-// known is a batch of n charges, the last of which is known to be denied.
+// known is a batch of n charges, the last of which is known to be denied, and a
+// cache whose channel lives on.
 func known(t testing.TB, n int) (*denycache.Store, []limiter.Charge) {
 	t.Helper()
 	h := new(hub)
@@ -26,8 +27,34 @@ func known(t testing.TB, n int) (*denycache.Store, []limiter.Charge) {
 		_, err := s.Take(ctx, last)
 		require.NoError(t, err)
 	}
-	h.beat(0)
+	beating, stop := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(beating)
+		for {
+			h.beat(0)
+			select {
+			case <-time.After(100 * time.Millisecond):
+			case <-stop:
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		close(stop)
+		<-beating
+	})
 	return s, charges
+}
+
+func TestARefusalAllocatesNothing(t *testing.T) {
+	s, charges := known(t, 3)
+	before := s.Stats().Local
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		ok, err := s.Take(ctx, charges)
+		require.False(t, ok)
+		require.NoError(t, err)
+	}))
+	require.Positive(t, s.Stats().Local-before)
 }
 
 // BenchmarkRefused is a refusal that needs no store: of one limit, and of three.

@@ -16,9 +16,9 @@
 // answered here, and when it breaks everything is forgotten.
 //
 // For what no channel tells (a clock that was set, data that a server lost, a
-// value deleted by hand, and charges by processes that have other numbers) each
-// key is asked about again every 10 seconds. Until then the answer may be the one
-// that the client was told before; it is never a yes.
+// value deleted by hand, and in a rolling deploy what processes with other numbers
+// charge or refund) each key is asked about again every 10 seconds. Until then the
+// answer may be the one that was true before: a no for too long, never a yes.
 //
 // A batch is denied here as soon as one of its voting charges is known to be
 // denied. The others are not asked ([limiter.Decision.NotAsked]), nor is anything

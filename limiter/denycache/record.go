@@ -41,6 +41,11 @@ func (r *record) stands(now int64, settle time.Duration) bool {
 	return time.Duration(now-r.since) >= settle && now >= r.received && age < recheck && age < lasts(&r.said)
 }
 
+// inUse reports that denials were answered by r lately, and can be again.
+func (r *record) inUse(now int64, settle time.Duration) bool {
+	return time.Duration(now-r.since) >= settle && time.Duration(now-r.received) < 2*recheck && time.Duration(now-r.sent) < lasts(&r.said)
+}
+
 // tell is the decision as the store would give it now. The answer was given before
 // it arrived, so the wait is counted from there: whoever waits as told is admitted.
 func (r *record) tell(now int64) limiter.Decision {

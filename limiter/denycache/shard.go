@@ -80,21 +80,23 @@ func (s *Store) note(c *limiter.Charge, sent, received int64, drops uint64) {
 // a flood of keys, each denied once, leaves it where it is.
 func (sh *shard) makeRoom(now int64, settle time.Duration) bool {
 	var (
-		oldest *record
 		victim hash
+		oldest *record
 		seen   int
 	)
 	for h, r := range sh.records { // from anywhere, each time
-		used := time.Duration(now-r.since) >= settle && time.Duration(now-r.received) < 2*recheck && time.Duration(now-r.sent) < lasts(&r.said)
-		if !used && (oldest == nil || r.received < oldest.received) {
-			oldest, victim = r, h
+		if !r.inUse(now, settle) && (oldest == nil || r.received < oldest.received) {
+			victim, oldest = h, r
 		}
 		if seen++; seen == sample {
 			break
 		}
 	}
+	if oldest == nil {
+		return false
+	}
 	delete(sh.records, victim)
-	return oldest != nil
+	return true
 }
 
 // admits takes down that the store admits c: what was known of its key is past.

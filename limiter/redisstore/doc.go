@@ -20,4 +20,7 @@
 //
 // A key is one string in the law's own bytes, with a TTL that is never shorter
 // than the law needs.
+//
+// What a refund or Forget sets free is published on the channel ag:released, for
+// package denycache ([Store.Listen]).
 package redisstore

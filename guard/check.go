@@ -43,7 +43,7 @@ func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 	}
 	who, err := g.identify(ctx, p, a.Account)
 	if err != nil {
-		return nil, err
+		return nil, g.undecided(ctx, p.action, err)
 	}
 	var buf [8]subjectHash
 	subjects := g.hash.subjects(buf[:0], p.kinds, &a, who)
@@ -58,7 +58,7 @@ func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 	ok, err := g.takeInTurn(ctx, pass)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, g.undecided(ctx, p.action, err)
 	case !ok:
 		g.observeDenials(ctx, pass, 0)
 		return nil, newDenied(pass)
@@ -117,6 +117,14 @@ func (g *Guard) unavailable(ctx context.Context, action string, err error) error
 	}
 	g.observe(ctx, Event{Kind: Broken, Action: action, Err: err})
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// undecided reports the attempt that err refuses because nobody can say.
+func (g *Guard) undecided(ctx context.Context, action string, err error) error {
+	if errors.Is(err, ErrUnavailable) {
+		g.observe(ctx, Event{Kind: Unavailable, Action: action})
+	}
+	return err
 }
 
 func (g *Guard) canonical(account string) string {

@@ -78,24 +78,36 @@ func addRule(rules []string, name string, first bool) []string {
 	return rules
 }
 
-// observeDenials reports each limit of an advisory group (0: the vote) that denies.
+// observeDenials reports each rule of an advisory group (0: the vote) that denies.
 func (g *Guard) observeDenials(ctx context.Context, p *Pass, group int) {
 	if g.observer == nil {
 		return
 	}
+	var next Event // told when it is known whether more follow
 	for i := range p.charges {
 		c := &p.charges[i]
 		if c.Advisory != group || c.Decision.Allowed {
 			continue
 		}
 		r := p.rule(i)
-		g.observe(ctx, Event{
+		if next.Rule == r.Name { // whose limits stand side by side
+			next.RetryAfter = max(next.RetryAfter, c.Decision.RetryAfter)
+			continue
+		}
+		if next.Kind != 0 {
+			next.More = true
+			g.observe(ctx, next)
+		}
+		next = Event{
 			Kind:       denialKind(r.Effect),
 			Action:     p.policy.action,
 			Rule:       r.Name,
 			Subject:    subjectOf(c.Key),
 			RetryAfter: c.Decision.RetryAfter,
-		})
+		}
+	}
+	if next.Kind != 0 {
+		g.observe(ctx, next)
 	}
 }
 

@@ -30,6 +30,7 @@ type Event struct {
 	// subject, and no use to anybody without the guard's secret.
 	Subject    string
 	RetryAfter time.Duration // for Refused, Silenced and Observed
+	More       bool          // for Refused: another rule denies the same attempt and is told next
 	Err        error         // for Broken
 }
 
@@ -49,12 +50,14 @@ const (
 	Unaddressed                      // an attempt came without a client address
 	Broken                           // the store or the resolver failed: Err says how
 	Degraded                         // an attempt is decided without the store, by its rules' OnOutage
+	Unavailable                      // an attempt was refused because its limits cannot be checked
 )
 
 var eventNames = [...]string{
 	Admitted: "admitted", Refused: "refused", Silenced: "silenced", Observed: "observed",
 	Succeeded: "succeeded", Failed: "failed", Cancelled: "cancelled", Abandoned: "abandoned",
 	Unlocked: "unlocked", Unaddressed: "unaddressed", Broken: "broken", Degraded: "degraded",
+	Unavailable: "unavailable",
 }
 
 func (k EventKind) String() string {

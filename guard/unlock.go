@@ -20,7 +20,11 @@ func (g *Guard) Unlock(ctx context.Context, account string, actions ...string) e
 			actions = append(actions, action)
 		}
 	}
-	who, err := g.identifyAccount(ctx, actions[0], account)
+	first, _, _ := strings.Cut(actions[0], "/")
+	if _, err := g.policy(first); err != nil {
+		return err // before it is an event's action
+	}
+	who, err := g.identifyAccount(ctx, first, account)
 	if err != nil {
 		return err
 	}
@@ -40,11 +44,11 @@ func (g *Guard) Unlock(ctx context.Context, account string, actions ...string) e
 	}
 	if g.local != nil { // what this process has counted while the store was down
 		if err := g.local.Forget(ctx, keys); err != nil {
-			return g.unavailable(ctx, actions[0], err)
+			return g.unavailable(ctx, first, err)
 		}
 	}
 	if err := g.store.Forget(ctx, keys); err != nil {
-		return g.unavailable(ctx, actions[0], err)
+		return g.unavailable(ctx, first, err)
 	}
 	for _, name := range actions {
 		action, rule, _ := strings.Cut(name, "/")

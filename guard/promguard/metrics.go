@@ -1,0 +1,141 @@
+package promguard
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"authguard/guard"
+)
+
+// Outcomes of authguard_attempts_total.
+const (
+	admitted    = "admitted"
+	refused     = "refused"
+	unavailable = "unavailable"
+)
+
+// Outcomes of authguard_settled_total.
+const (
+	succeeded = "succeeded"
+	failed    = "failed"
+	cancelled = "cancelled"
+)
+
+// other stands for an action or rule that the policies do not name. No policy can
+// have this name.
+const other = "(other)"
+
+// Metrics counts the decisions of a guard. It is a [guard.Observer] and a
+// [prometheus.Collector], safe for concurrent use. Make it with [New].
+type Metrics struct {
+	effects map[string]map[string]string // of each rule of each action
+
+	attempts *prometheus.CounterVec
+	denials  *prometheus.CounterVec
+	settled  *prometheus.CounterVec
+
+	// By action alone.
+	abandoned, unlocks, unaddressed, faults, degraded *prometheus.CounterVec
+}
+
+var (
+	_ guard.Observer       = (*Metrics)(nil)
+	_ prometheus.Collector = (*Metrics)(nil)
+)
+
+// New makes Metrics with a series for everything that can become of an attempt
+// under policies, which are those of the guard that they observe. What a guard
+// with other policies decides is counted under the action or rule "(other)".
+func New(policies []guard.Policy) *Metrics {
+	m := &Metrics{
+		effects:     make(map[string]map[string]string, len(policies)),
+		attempts:    counter("attempts", "Attempts by what was decided; those whose client left before are not counted.", "action", "outcome"),
+		denials:     counter("denials", "Denials by rule; an attempt can be denied by several, and is refused only by those with effect deny.", "action", "rule", "effect"),
+		settled:     counter("settled", "Admitted attempts by how they ended; those never settled are missing.", "action", "outcome"),
+		abandoned:   counter("abandoned_refunds", "Refunds that came too late and were not made.", "action"),
+		unlocks:     counter("unlocks", "Accounts whose counts were cleared.", "action"),
+		unaddressed: counter("unaddressed", "Attempts that came without a client address.", "action"),
+		faults:      counter("faults", "Failures of the store or the resolver.", "action"),
+		degraded:    counter("degraded", "Attempts decided without the store, as their rules say for outages.", "action"),
+	}
+	for _, p := range policies {
+		m.effects[p.Action] = make(map[string]string, len(p.Rules))
+		for _, outcome := range []string{admitted, refused, unavailable} {
+			m.attempts.WithLabelValues(p.Action, outcome)
+		}
+		for _, outcome := range []string{succeeded, failed, cancelled} {
+			m.settled.WithLabelValues(p.Action, outcome)
+		}
+		for _, c := range []*prometheus.CounterVec{m.abandoned, m.unlocks, m.unaddressed, m.faults, m.degraded} {
+			c.WithLabelValues(p.Action)
+		}
+		for _, r := range p.Rules {
+			m.effects[p.Action][r.Name] = r.Effect.String()
+			m.denials.WithLabelValues(p.Action, r.Name, r.Effect.String())
+		}
+	}
+	return m
+}
+
+func counter(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "authguard_" + name + "_total", Help: help}, labels)
+}
+
+// Observe implements [guard.Observer].
+func (m *Metrics) Observe(_ context.Context, e guard.Event) {
+	rules, known := m.effects[e.Action]
+	action := e.Action
+	if !known {
+		action = other
+	}
+	switch e.Kind {
+	case guard.Admitted:
+		m.attempts.WithLabelValues(action, admitted).Inc()
+	case guard.Refused, guard.Silenced, guard.Observed:
+		rule, effect := e.Rule, rules[e.Rule]
+		if effect == "" {
+			rule, effect = other, other
+		}
+		m.denials.WithLabelValues(action, rule, effect).Inc()
+		if e.Kind == guard.Refused && !e.More {
+			m.attempts.WithLabelValues(action, refused).Inc()
+		}
+	case guard.Unavailable:
+		m.attempts.WithLabelValues(action, unavailable).Inc()
+	case guard.Succeeded:
+		m.settled.WithLabelValues(action, succeeded).Inc()
+	case guard.Failed:
+		m.settled.WithLabelValues(action, failed).Inc()
+	case guard.Cancelled:
+		m.settled.WithLabelValues(action, cancelled).Inc()
+	case guard.Abandoned:
+		m.abandoned.WithLabelValues(action).Inc()
+	case guard.Unlocked:
+		m.unlocks.WithLabelValues(action).Inc()
+	case guard.Unaddressed:
+		m.unaddressed.WithLabelValues(action).Inc()
+	case guard.Broken:
+		m.faults.WithLabelValues(action).Inc()
+	case guard.Degraded:
+		m.degraded.WithLabelValues(action).Inc()
+	}
+}
+
+func (m *Metrics) vectors() []*prometheus.CounterVec {
+	return []*prometheus.CounterVec{m.attempts, m.denials, m.settled, m.abandoned, m.unlocks, m.unaddressed, m.faults, m.degraded}
+}
+
+// Describe implements [prometheus.Collector].
+func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
+	for _, v := range m.vectors() {
+		v.Describe(to)
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (m *Metrics) Collect(to chan<- prometheus.Metric) {
+	for _, v := range m.vectors() {
+		v.Collect(to)
+	}
+}

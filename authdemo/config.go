@@ -54,6 +54,10 @@ type Config struct {
 	// Fields is the dialect of the fields that tell API clients their limits.
 	Fields httpguard.Dialect
 
+	// AdminToken is the operators', at least 16 bytes: it opens /metrics to
+	// clients on other machines. Empty means that it opens to none.
+	AdminToken string
+
 	// Password is what a new hash costs; the zero value means password.Default.
 	Password password.Params
 
@@ -87,6 +91,9 @@ func (c Config) withDefaults() (Config, error) {
 			(u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.Fragment != "" {
 			return c, fmt.Errorf("authdemo: Config.PublicURL is %q, want scheme and host only, such as https://login.example.com", u.Redacted())
 		}
+	}
+	if n := len(c.AdminToken); n > 0 && n < minAdminToken {
+		return c, fmt.Errorf("authdemo: Config.AdminToken has %d bytes, want at least %d", n, minAdminToken)
 	}
 	if c.Password == (password.Params{}) {
 		c.Password = password.Default()

@@ -45,12 +45,16 @@ func (s *Service) refuseSeed(ctx context.Context) error {
 	return err
 }
 
-// onlyFromHere hides what only the developer may see from everybody but a
-// browser on this machine that came directly: a proxy on this machine brings
-// strangers along.
+// fromHere reports that a client on this machine came directly: a proxy on this
+// machine brings strangers along.
+func fromHere(r *http.Request) bool {
+	return httpguard.Peer(r).IsLoopback() && isLoopbackHost(r.Host) && !httpguard.Relayed(r)
+}
+
+// onlyFromHere hides what only the developer may see.
 func onlyFromHere(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !httpguard.Peer(r).IsLoopback() || !isLoopbackHost(r.Host) || httpguard.Relayed(r) {
+		if !fromHere(r) {
 			writeJSON(w, http.StatusNotFound, errNotFound)
 			return
 		}

@@ -23,9 +23,10 @@ const (
 	actAPI          = "api"
 	actAPIPro       = "api_pro"
 	actNoKey        = "api_unauthenticated"
+	actAdmin        = "admin"
 )
 
-var actions = []string{actLogin, actReauth, actReset, actResetConfirm, actSignup, actConfirm, actAPI, actAPIPro, actNoKey}
+var actions = []string{actLogin, actReauth, actReset, actResetConfirm, actSignup, actConfirm, actAPI, actAPIPro, actNoKey, actAdmin}
 
 // checkActions reports an action without a policy at start, rather than with
 // the first request for it.
@@ -63,6 +64,7 @@ func (s *Service) routes() http.Handler {
 	r.Get("/healthz", s.healthz)
 	r.Get("/readyz", s.readyz)
 	r.Get("/style.css", pages.Style)
+	r.With(s.clients).Get("/metrics", s.metrics)
 
 	r.Group(func(r chi.Router) {
 		r.Use(s.onlyOurHost, s.clients, s.sameOrigin)

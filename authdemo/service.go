@@ -11,6 +11,7 @@ import (
 	"authguard/authdemo/password"
 	"authguard/guard"
 	"authguard/guard/httpguard"
+	"authguard/guard/promguard"
 )
 
 // A Service is the demo: an http.Handler. Make it with [New] and end it with
@@ -25,8 +26,9 @@ type Service struct {
 	hasher   *password.Hasher
 	gate     *password.Gate
 	mails    *mailRoom
-	outbox   *Outbox  // nil unless mails stay here
-	streaks  []string // rules of consecutive failures, as "login/streak"
+	outbox   *Outbox      // nil unless mails stay here
+	streaks  []string     // rules of consecutive failures, as "login/streak"
+	exposed  http.Handler // the metrics
 	handler  http.Handler
 }
 
@@ -41,12 +43,17 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 		s.outbox = new(Outbox)
 		s.cfg.Mailer = s.outbox
 	}
+	metrics, err := promguard.New(cfg.Policies)
+	if err != nil {
+		return nil, err
+	}
+	s.exposed = expose(metrics, cfg.Store)
 	if s.guard, err = guard.New(guard.Config{
 		Store:     cfg.Store,
 		Secret:    cfg.Secret,
 		Policies:  cfg.Policies,
 		Instances: cfg.Instances,
-		Observer:  guard.Observers{newObserver(cfg.Log, cfg.Now), guard.NewOutageLog(cfg.Log, 0, cfg.Now)},
+		Observer:  guard.Observers{newObserver(cfg.Log, cfg.Now), guard.NewOutageLog(cfg.Log, 0, cfg.Now), metrics},
 		Now:       cfg.Now,
 	}); err != nil {
 		return nil, err

@@ -41,8 +41,8 @@ api/owner               10 at once, 1 per 1s                                    
 api_pro/key             100 at once, 10 per 1s and about 100000 per 24h0m0s       by api_key                   attempts  deny
 api_pro/owner           100 at once, 10 per 1s and about 100000 per 24h0m0s       by account                   attempts  deny
 api_unauthenticated/ip  about 20 per 1m0s                                         by ip                        attempts  deny
-admin/ip                about 10 per 15m0s                                        by ip                        attempts  deny
-admin/all               about 60 per 1h0m0s                                       by global                    attempts  deny
+admin/ip                10 per 15m0s                                              by ip                        failures  deny
+admin/all               60 per 1h0m0s                                             by global                    failures  deny
 `
 
 const strictPrinted = `

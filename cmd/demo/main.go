@@ -94,6 +94,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		Policies:       limits,
 		Development:    true, // which the address allows, as was found above
 		TrustedProxies: o.trustedProxies,
+		AdminToken:     o.adminToken,
 		Log:            o.log,
 	})
 	if err != nil {

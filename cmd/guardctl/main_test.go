@@ -59,7 +59,7 @@ func TestExplainThePresets(t *testing.T) {
 	}
 	status, out, errs := call(t, "explain")
 	require.Equal(t, statusOK, status, errs)
-	for _, action := range []string{"login: guesses", "reauth: guesses", "password_reset: mails", "api_pro: attempts", "admin: attempts"} {
+	for _, action := range []string{"login: guesses", "reauth: guesses", "password_reset: mails", "api_pro: attempts", "admin: guesses"} {
 		require.Contains(t, out, "\n"+action+"\n")
 	}
 	lines := strings.Split(out, "\n")

@@ -1,6 +1,6 @@
 // Package promguard counts what a guard decides, for Prometheus.
 //
-//	metrics := promguard.New(policies)
+//	metrics, err := promguard.New(policies)
 //	prometheus.MustRegister(metrics)
 //	g, err := guard.New(guard.Config{Policies: policies, Observer: metrics, …})
 //

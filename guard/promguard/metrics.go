@@ -46,8 +46,9 @@ var (
 
 // New makes Metrics with a series for everything that can become of an attempt
 // under policies, which are those of the guard that they observe. What a guard
-// with other policies decides is counted under the action or rule "(other)".
-func New(policies []guard.Policy) *Metrics {
+// with other policies decides is counted under the action or rule "(other)". The
+// error is that of [guard.Policy.Validate].
+func New(policies []guard.Policy) (*Metrics, error) {
 	m := &Metrics{
 		effects:     make(map[string]map[string]string, len(policies)),
 		attempts:    counter("attempts", "Attempts by what was decided; those whose client left before are not counted.", "action", "outcome"),
@@ -60,6 +61,9 @@ func New(policies []guard.Policy) *Metrics {
 		degraded:    counter("degraded", "Attempts decided without the store, as their rules say for outages.", "action"),
 	}
 	for _, p := range policies {
+		if err := p.Validate(); err != nil {
+			return nil, err
+		}
 		m.effects[p.Action] = make(map[string]string, len(p.Rules))
 		for _, outcome := range []string{admitted, refused, unavailable} {
 			m.attempts.WithLabelValues(p.Action, outcome)
@@ -75,7 +79,7 @@ func New(policies []guard.Policy) *Metrics {
 			m.denials.WithLabelValues(p.Action, r.Name, r.Effect.String())
 		}
 	}
-	return m
+	return m, nil
 }
 
 func counter(name, help string, labels ...string) *prometheus.CounterVec {

@@ -80,7 +80,8 @@ type bench struct {
 
 func newBench(t *testing.T, ps ...guard.Policy) bench {
 	t.Helper()
-	m := promguard.New(ps)
+	m, err := promguard.New(ps)
+	require.NoError(t, err)
 	memory := memstore.New(memstore.Config{})
 	b := bench{registry: prometheus.NewPedanticRegistry(), store: &flaky{Store: memory}}
 	require.NoError(t, b.registry.Register(m))
@@ -188,7 +189,8 @@ func TestTenThousandAccountsMakeNoSeries(t *testing.T) {
 
 // Nor do policies that are not those that were promised.
 func TestWhatThePoliciesDoNotNameIsOther(t *testing.T) {
-	m := promguard.New(policies.Default())
+	m, err := promguard.New(policies.Default())
+	require.NoError(t, err)
 	for i := range 1000 {
 		m.Observe(ctx, guard.Event{Kind: guard.Refused, Action: fmt.Sprint("action", i), Rule: fmt.Sprint("rule", i)})
 		m.Observe(ctx, guard.Event{Kind: guard.Refused, Action: "login", Rule: fmt.Sprint("rule", i)})
@@ -226,12 +228,19 @@ func TestAllSeriesAreThereFromTheStart(t *testing.T) {
 // A kind of event that is new to this package must not go uncounted.
 func TestEveryKindOfEventIsCounted(t *testing.T) {
 	for kind := guard.Admitted; kind.String() != "unknown"; kind++ {
-		m := promguard.New(policies.Default())
+		m, err := promguard.New(policies.Default())
+		require.NoError(t, err)
 		r := prometheus.NewRegistry()
 		require.NoError(t, r.Register(m))
 		m.Observe(ctx, guard.Event{Kind: kind, Action: "login", Rule: "ip"})
 		require.NotEmpty(t, counted(gather(t, r)), kind)
 	}
+}
+
+// Not even a label that Prometheus could not hold is a panic.
+func TestNewRefusesWhatIsNoPolicy(t *testing.T) {
+	_, err := promguard.New([]guard.Policy{{Action: "lo\xffgin", Rules: []guard.Rule{rule("ip", guard.ByIP, 5, nil)}}})
+	require.ErrorContains(t, err, "guard: policy action")
 }
 
 func TestMemoryTellsOfEvictions(t *testing.T) {

@@ -16,7 +16,7 @@ SHELL       := /bin/bash
 MAKEFLAGS   += --no-print-directory
 TOOL        := $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help test check servers vuln chaos demo fuzz bench
+.PHONY: help test check servers prometheus vuln chaos demo fuzz bench
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -33,14 +33,23 @@ test: check servers ## everything that must pass before a change goes in
 	@$(MAKE) vuln
 
 servers: ## the servers that tests start, installed where that is possible
-	@missing=$$(for server in redis-server memcached; do command -v $$server >/dev/null || echo $$server; done); \
+	@missing=$$(for server in redis-server memcached prometheus; do command -v $$server >/dev/null || echo $$server; done); \
 	if [ -z "$$missing" ]; then exit; fi; \
-	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		export DEBIAN_FRONTEND=noninteractive; \
-		apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
-	else \
-		echo "not installed, so tests over it are skipped:" $$missing; \
-	fi
+	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
+		echo "not installed, so tests over it are skipped:" $$missing; exit; \
+	fi; \
+	export DEBIAN_FRONTEND=noninteractive; \
+	apt-get update -qq; \
+	whole=$${missing/prometheus}; \
+	if [ -n "$$whole" ]; then apt-get install -y -qq --no-install-recommends $$whole >/dev/null; fi; \
+	if [ "$$whole" != "$$missing" ]; then $(MAKE) prometheus; fi
+
+# Of Debian's package only the programs: the whole brings a dozen others for its
+# pages, and starts a service.
+prometheus:
+	@dir=$$(mktemp -d); trap 'rm -r "$$dir"' EXIT; cd "$$dir"; \
+	apt-get download -qq -o APT::Sandbox::User=root prometheus; \
+	dpkg --fsys-tarfile prometheus_*.deb | tar -x -C /usr/local/bin --strip-components=3 ./usr/bin
 
 check: ## format, vet and staticcheck: the quick part of test
 	@list=$$(gofmt -l .); \

@@ -125,6 +125,8 @@ An export costs 20 calls, which only a key of the paid tier can have:
   curl -i -H 'Authorization: Bearer KEY' %[1]s/api/export
 Guess, until the sixth time is refused:
   for i in 1 2 3 4 5 6; do curl -i %[1]s/login --json '{"email":"%[2]s","password":"guess '$i'"}'; done
+See what the guard has counted, as Prometheus does:
+  curl %[1]s/metrics
 Lift that by a new password, whose link is in the outbox:
   curl -i %[1]s/password-reset --json '{"email":"%[2]s"}'
   curl -H 'Accept: application/json' %[1]s/dev/outbox

@@ -59,7 +59,7 @@ func attacked(t *testing.T) *httptest.Server {
 	}})
 	metrics, err := promguard.New(limits)
 	require.NoError(t, err)
-	memory := memstore.New(memstore.Config{MaxBytes: 1 << 20}) // which soon evicts
+	memory := memstore.New(memstore.Config{MaxBytes: 512 << 10}) // which soon evicts
 	store := &flaky{Store: memory}
 	g, err := guard.New(guard.Config{Store: store, Secret: []byte(strings.Repeat("s", 32)), Policies: limits, Observer: metrics})
 	require.NoError(t, err)
@@ -139,6 +139,7 @@ func started(t *testing.T, server *httptest.Server) prom {
 	p := prom{t, testserver.Prometheus(t, text)}
 	for _, query := range []string{ // the scraped, and what rules make of it
 		`count_over_time(authguard_attempts_total{action="login",outcome="admitted"}[1m]) >= 4`,
+		`increase(authguard_memstore_evictions_total[15m]) > 0`,
 		`job_action:authguard_failures:rate10m > 0`,
 		`job_action_rule:authguard_denials:rate10m > 0`,
 	} {

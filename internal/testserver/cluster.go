@@ -164,10 +164,14 @@ func (c *Clustered) owner(slot int) *node {
 }
 
 func (c *Clustered) ownerSeenBy(asked *node, slot int) *node {
-	ranges, _ := asked.client.ClusterSlots(c.t.Context()).Result()
+	ranges, _ := asked.client.Do(c.t.Context(), "CLUSTER", "SLOTS").Slice()
 	for _, r := range ranges {
+		r := r.([]any) // first slot, last slot, primary (host, port, id, ...), replicas
+		if int64(slot) < r[0].(int64) || int64(slot) > r[1].(int64) {
+			continue
+		}
 		for _, n := range c.nodes {
-			if r.Start <= slot && slot <= r.End && r.Nodes[0].ID == n.id {
+			if n.id == r[2].([]any)[2] {
 				return n
 			}
 		}

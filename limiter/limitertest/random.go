@@ -49,7 +49,7 @@ func (s *sequence) run() {
 	ctx := s.t.Context()
 	for range 8 {
 		if s.rnd.IntN(3) == 0 {
-			s.clock.advance([]time.Duration{time.Microsecond, s.last, s.last - time.Microsecond, 333 * time.Millisecond, time.Second}[s.rnd.IntN(5)])
+			s.clock.advance([]time.Duration{time.Microsecond, s.last, max(0, s.last-time.Microsecond), 333 * time.Millisecond, time.Second}[s.rnd.IntN(5)])
 		}
 		charges := s.batch()
 		twin := slices.Clone(charges)

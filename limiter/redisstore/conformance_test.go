@@ -37,3 +37,14 @@ func TestConformance(t *testing.T) {
 		return newStore(t, client, now)
 	})
 }
+
+// On a cluster the keys of a batch lie on several servers, which no one step covers.
+func TestConformanceOnACluster(t *testing.T) {
+	cluster := testserver.Cluster(t)
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), ContextTimeoutEnabled: true, PoolSize: 256})
+	t.Cleanup(func() { client.Close() })
+	limitertest.CompensatingStore(t, func(t *testing.T, now func() time.Time) limiter.Store {
+		require.NoError(t, client.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return node.FlushDB(ctx).Err() }))
+		return newStore(t, client, now)
+	})
+}

@@ -81,14 +81,14 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err != nil {
 		return err
 	}
-	store, closeStore, err := openStore(ctx, o, secret)
+	store, err := openStore(ctx, o, secret)
 	if err != nil {
 		return err
 	}
-	defer closeStore()
+	defer store.close()
 	svc, err := authdemo.New(ctx, authdemo.Config{
 		DB:             o.db,
-		Store:          store,
+		Store:          store.Store,
 		Instances:      o.instances,
 		Secret:         secret,
 		Policies:       limits,

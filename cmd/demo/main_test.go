@@ -73,10 +73,15 @@ func TestRun(t *testing.T) {
 // Two processes with one Redis are one: five guesses in all. On a busy machine an
 // answer may come too late; then the attempt is refused, and its charge may stand.
 func TestProcessesShareLimits(t *testing.T) {
-	dir := t.TempDir()
-	strict := filepath.Join(dir, "strict.yaml")
+	strict := filepath.Join(t.TempDir(), "strict.yaml")
 	require.NoError(t, os.WriteFile(strict, []byte("login: {account: {by: account, limit: 5 per 15m, counts: failures, on_outage: deny}}\n"), 0o600))
-	shared := []string{"-redis", "redis://" + testserver.Redis(t), "-secret-file", filepath.Join(dir, "secret"), "-policies", strict}
+	for _, shared := range []string{"-redis=redis://" + testserver.Redis(t), "-memcached=" + testserver.Memcached(t)} {
+		guessInTurn(t, t.TempDir(), shared, "-policies="+strict)
+	}
+}
+
+func guessInTurn(t *testing.T, dir string, shared ...string) {
+	shared = append(shared, "-secret-file="+filepath.Join(dir, "secret"))
 	services := []started{start(t, dir, shared...), start(t, dir, shared...)}
 	got := map[int]int{}
 	for i := 0; got[http.StatusTooManyRequests] == 0; i++ {
@@ -98,31 +103,36 @@ func TestProcessesShareLimits(t *testing.T) {
 func TestWhatIsSaidOfTheSharedStoreAtTheStart(t *testing.T) {
 	addr, dir := testserver.Redis(t), t.TempDir()
 	secrets := map[string]string{"a": strings.Repeat("a", 32), "b": strings.Repeat("b", 32)}
-	said := func(url, name string) string {
+	said := func(shared, name string) string {
 		file := filepath.Join(dir, name)
 		require.NoError(t, os.WriteFile(file, []byte(secrets[name]), 0o600))
 		log := new(testkit.Buffer)
-		o, err := parseOptions([]string{"-redis", url, "-secret-file", file}, noEnv, log)
+		o, err := parseOptions([]string{shared, "-secret-file=" + file}, noEnv, log)
 		require.NoError(t, err)
-		_, closeStore, err := openStore(t.Context(), o, []byte(secrets[name]))
+		store, err := openStore(t.Context(), o, []byte(secrets[name]))
 		require.NoError(t, err)
-		require.NoError(t, closeStore())
+		store.close()
 		require.NotContains(t, log.String(), secrets[name])
 		return log.String()
 	}
-	require.NotContains(t, said("redis://"+addr, "a"), "another secret")
-	require.NotContains(t, said("redis://"+addr, "a"), "another secret")
-	first := said("redis://"+addr, "b")
+	require.NotContains(t, said("-redis=redis://"+addr, "a"), "another secret")
+	require.NotContains(t, said("-redis=redis://"+addr, "a"), "another secret")
+	first := said("-redis=redis://"+addr, "b")
 	require.Contains(t, first, "processes with another secret share this server")
 	require.Contains(t, first, "no persistence")
-	require.NotContains(t, said("redis://"+addr, "b"), "another secret", "after a change of the secret it is said once")
-	require.Contains(t, said("redis://"+addr, "a"), "another secret")
-	require.Contains(t, said("redis://127.0.0.1:1", "a"), "does not answer")
+	require.NotContains(t, said("-redis=redis://"+addr, "b"), "another secret", "after a change of the secret it is said once")
+	require.Contains(t, said("-redis=redis://"+addr, "a"), "another secret")
+	require.Contains(t, said("-redis=redis://127.0.0.1:1", "a"), "does not answer")
+
+	cache := "-memcached=" + testserver.Memcached(t)
+	require.NotContains(t, said(cache, "a"), "another secret")
+	require.Contains(t, said(cache, "b"), "another secret")
+	require.Contains(t, said("-memcached=127.0.0.1:1", "a"), "does not answer")
 
 	log := new(testkit.Buffer)
 	o, err := parseOptions([]string{"-instances", "3"}, noEnv, log)
 	require.NoError(t, err)
-	_, _, err = openStore(t.Context(), o, nil)
+	_, err = openStore(t.Context(), o, nil)
 	require.NoError(t, err)
 	require.Contains(t, log.String(), "each of the instances admits the whole of every limit")
 }
@@ -154,6 +164,9 @@ func TestRunRefuses(t *testing.T) {
 		"bad.yaml:1":                {"-policies", bad},
 		"want at least 32":          {"-addr", "127.0.0.1:0", "-secret-file", short},
 		"-redis needs -secret-file": {"-redis", "redis://127.0.0.1"},
+		"-memcached needs -secret":  {"-memcached", "127.0.0.1:1"},
+		"exclude each other":        {"-redis", "redis://127.0.0.1", "-memcached", "127.0.0.1:1"},
+		"-memcached: ":              {"-addr", "127.0.0.1:0", "-memcached", "nowhere", "-secret-file", filepath.Join(t.TempDir(), "secret")},
 		"scheme is \"http\"":        {"-addr", "127.0.0.1:0", "-redis", "http://127.0.0.1", "-secret-file", filepath.Join(t.TempDir(), "secret")},
 		"invalid value \"none\"":    {"-instances", "none"},
 		"want a number from 1":      {"-instances", "0"},

@@ -26,7 +26,8 @@ type options struct {
 	policies       string
 	secretFile     string
 	redis          string // URL; "" keeps the limits in memory
-	instances      int    // that share it
+	memcached      []string
+	instances      int // that share the limits
 	trustedProxies []netip.Prefix
 	publicURL      *url.URL // nil if not given
 	adminToken     string   // "" if nobody on another machine is an operator
@@ -43,6 +44,10 @@ func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (
 	fs.StringVar(&o.policies, "policies", "", "YAML `file` of limits; it replaces the presets of the actions that it names")
 	fs.StringVar(&o.secretFile, "secret-file", "", "`file` of the secret that keys names in the limit store; made when absent (default beside the database)")
 	fs.StringVar(&o.redis, "redis", "", "`URL` of a Redis that keeps the limits for several processes (redis://, rediss://, redis+sentinel://, redis+cluster://); needs -secret-file")
+	fs.Func("memcached", "`host:port`, or several with commas, of a Memcached that keeps the limits for several processes; needs -secret-file", func(s string) error {
+		o.memcached = strings.Split(s, ",")
+		return nil
+	})
 	fs.Func("instances", "`number` of processes that share the limits: while their store is down each admits its share (default 1)", o.setInstances)
 	fs.Func("trusted-proxies", "comma-separated `prefixes` of the proxies whose X-Forwarded-For is believed", o.setProxies)
 	fs.Func("public-url", "`URL` at which browsers reach the service; this version refuses it, since it has no mail transport yet", o.setPublicURL)
@@ -90,8 +95,11 @@ func (o *options) complete() error {
 		}
 		o.db = filepath.Join(cache, "authguard", "demo.db")
 	}
-	if o.secretFile == "" && o.redis != "" {
-		return usageError{errors.New("-redis needs -secret-file: processes that share limits must share the secret that keys them")}
+	switch shared := map[bool]string{true: "-redis", false: "-memcached"}[o.redis != ""]; {
+	case o.redis != "" && len(o.memcached) > 0:
+		return usageError{errors.New("-redis and -memcached exclude each other: one store keeps the limits")}
+	case o.secretFile == "" && (o.redis != "" || len(o.memcached) > 0):
+		return usageError{fmt.Errorf("%s needs -secret-file: processes that share limits must share the secret that keys them", shared)}
 	}
 	if o.secretFile == "" {
 		o.secretFile = strings.TrimSuffix(o.db, filepath.Ext(o.db)) + ".secret"

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"authguard/limiter"
 )
 
 // unsettled counts, by subject, the passes of this process that are not settled
@@ -174,19 +176,19 @@ func (u *unsettled) leave(s slot, c chan struct{}, gone bool) {
 	}
 }
 
-// fresh reports that a refusal belongs to a run of them that began less than a
-// second ago; a run has no gap of ten seconds.
-func (u *unsettled) fresh(s slot, now time.Time) bool {
+// fresh reports that a refusal is less than a second old: while a key denies,
+// nothing is charged to it, and its denial ends at the same instant.
+func (u *unsettled) fresh(refusal *limiter.Charge, now time.Time) bool {
 	if u.refused == nil {
 		return false
 	}
-	const second = 10 // in tenths, in which a run's first and last instant are kept
-	t := uint32(now.UnixMilli() / 100)
-	w := u.refused[s].Load()
-	first, last := uint32(w>>32), uint32(w)
-	if t-last > 10*second {
-		first = t
+	const tenth = 100_000 // of a second, in microseconds
+	d := &refusal.Decision
+	end, t := uint32((d.At+d.RetryAfter.Microseconds())/tenth), uint32(now.UnixMicro()/tenth)
+	word := &u.refused[slotOf(refusal.Key)]
+	if w := word.Load(); uint32(w>>32) == end {
+		return t-uint32(w) < 10
 	}
-	u.refused[s].Store(uint64(first)<<32 | uint64(t))
-	return t-first < second
+	word.Store(uint64(end)<<32 | uint64(t))
+	return true
 }

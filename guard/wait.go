@@ -3,6 +3,8 @@ package guard
 import (
 	"context"
 	"time"
+
+	"authguard/limiter"
 )
 
 // Several right passwords at one instant must all get in, although their charges
@@ -21,20 +23,20 @@ func (g *Guard) takeInTurn(ctx context.Context, p *Pass) (bool, error) {
 	if ok || err != nil {
 		return ok, err
 	}
-	s, waits := p.lacks()
+	refusal := p.lacks()
 	switch {
-	case !waits:
+	case refusal == nil:
 		return false, nil
-	case !expected && !g.unsettled.any(s, g.now()):
-		if !g.unsettled.fresh(s, g.now()) || !sleep(ctx, elsewhere) {
+	case !expected && !g.unsettled.any(slotOf(refusal.Key), g.now()):
+		if !g.unsettled.fresh(refusal, g.now()) || !sleep(ctx, elsewhere) {
 			return false, nil
 		}
 		return g.take(ctx, p)
 	}
 	timeout := time.NewTimer(maxWait)
 	defer timeout.Stop()
-	for ; waits; s, waits = p.lacks() {
-		if g.unsettled.any(s, g.now()) {
+	for ; refusal != nil; refusal = p.lacks() {
+		if s := slotOf(refusal.Key); g.unsettled.any(s, g.now()) {
 			if !g.unsettled.wait(ctx, s, g.now, timeout.C) {
 				return false, nil
 			}
@@ -86,12 +88,11 @@ func (g *Guard) expects(p *Pass) bool {
 	return false
 }
 
-// lacks is the subject of what refuses p, if each rule that does counts failures,
-// which others may turn out not to be. What is decided without the store is
-// decided at once.
-func (p *Pass) lacks() (s slot, waits bool) {
+// lacks is what refuses p, if each rule that does counts failures, which others may
+// turn out not to be, or nil. What is decided without the store is decided at once.
+func (p *Pass) lacks() (refusal *limiter.Charge) {
 	if p.degraded {
-		return 0, false
+		return nil
 	}
 	for i := range p.charges {
 		c := &p.charges[i]
@@ -99,13 +100,13 @@ func (p *Pass) lacks() (s slot, waits bool) {
 			continue
 		}
 		if p.rule(i).Counts != Failures || c.Decision.Locked {
-			return 0, false
+			return nil
 		}
-		if !waits {
-			s, waits = slotOf(c.Key), true
+		if refusal == nil {
+			refusal = c
 		}
 	}
-	return s, waits
+	return refusal
 }
 
 // sleep waits for d, and reports false if ctx ended first.

@@ -99,6 +99,11 @@ func TestChargesOfAnotherProcessAreWaitedForOnce(t *testing.T) {
 			require.ErrorAs(t, err, new(*guard.Denied))
 		}
 		require.Less(t, time.Since(begin), 2*time.Second, "only while the refusals are new")
+		time.Sleep(time.Minute)
+		begin = time.Now()
+		_, err = b.Check(ctx, by("bob", here))
+		require.ErrorAs(t, err, new(*guard.Denied))
+		require.Zero(t, time.Since(begin), "the same denial as before")
 	})
 }
 

@@ -198,7 +198,7 @@ func printTable(out io.Writer, played []*outcome) {
 deny, local: by what the rules do while the store is down, the units that the account
 with most of them was admitted, and the bound: %d, times 1 + losses of data, and under
 local %d more for %d processes. unanswered: the store did not say what it did. lost:
-units that it forgot, of those that were only counted. late: answers after more than
+units that it forgot, of those that were only counted. late: answers of the store after more than
 the deadline of %v (in the first two %v) and a fifth. stalled: as late, by a process
 that did not run meanwhile, as a sleep beside the load shows. restarts: processes that
 would need one.

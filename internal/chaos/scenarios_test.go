@@ -119,6 +119,13 @@ var scenarios = []scenario{
 			{5 * second, primary.Continue},
 		}}
 	}},
+	{name: "Cluster, one of three killed", lasts: 7 * second, losses: 1, stage: func(t *testing.T) stage {
+		c := testserver.Cluster(t)
+		return stage{"redis+cluster://" + strings.Join(c.Addrs(), ","), []act{
+			{8 * second / 5, func() { c.CutReplica(0) }},
+			{2 * second, func() { c.Kill(0) }},
+		}}
+	}},
 }
 
 func sentinelURL(w *testserver.Watched) string {

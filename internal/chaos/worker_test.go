@@ -77,7 +77,7 @@ func newGuard(url string, timeout time.Duration) (*guard.Guard, error) {
 		return nil, err
 	}
 	return guard.New(guard.Config{
-		Store: store, Secret: []byte("the same in all the processes of it"), Policies: chaosPolicies(),
+		Store: timed{store}, Secret: []byte("the same in all the processes of it"), Policies: chaosPolicies(),
 		Instances: processes, Observer: observer{},
 	})
 }
@@ -183,9 +183,33 @@ func (w *worker) hammer() {
 type fate struct {
 	fault    error // of the store
 	degraded bool  // the rules' OnOutage decided
+
+	began, ended time.Time // of the longest call of the store
 }
 
 type fateKey struct{}
+
+// timed notes how long a guard is kept waiting for its store. What it waits for of
+// its own accord, others who may give back what an attempt lacks, is no part of that.
+type timed struct{ limiter.Store }
+
+func (s timed) Take(ctx context.Context, charges []limiter.Charge) (bool, error) {
+	defer note(ctx, time.Now())
+	return s.Store.Take(ctx, charges)
+}
+
+func (s timed) Refund(ctx context.Context, charges []limiter.Charge) error {
+	defer note(ctx, time.Now())
+	return s.Store.Refund(ctx, charges)
+}
+
+func note(ctx context.Context, began time.Time) {
+	if f, ok := ctx.Value(fateKey{}).(*fate); ok {
+		if now := time.Now(); now.Sub(began) >= f.ended.Sub(f.began) {
+			f.began, f.ended = began, now
+		}
+	}
+}
 
 type observer struct{}
 
@@ -209,9 +233,8 @@ func (f *fate) unknown() bool { return f.fault != nil && !errors.Is(f.fault, bre
 func (w *worker) attempt(action string, a account) {
 	f := new(fate)
 	ctx := context.WithValue(context.Background(), fateKey{}, f)
-	began := time.Now()
 	pass, err := w.guard.Check(ctx, guard.Attempt{Action: action, Account: a.String(), IP: a.ip()})
-	w.answered(began, func(r *report, t *tally) {
+	w.answered(f, func(r *report, t *tally) {
 		r.Attempts++
 		if f.unknown() {
 			t.Unknown++
@@ -231,12 +254,18 @@ func (w *worker) attempt(action string, a account) {
 			r.Wrong = append(r.Wrong, err.Error())
 		}
 	}, action, a)
-	if pass == nil || action == ledger || rand.Float64() >= w.task.Succeed {
-		return // the password was wrong
+	if pass == nil {
+		return
 	}
-	began = time.Now()
+	if action == ledger || rand.Float64() >= w.task.Succeed {
+		if err := pass.Fail(ctx); err != nil { // it asks no store
+			panic(err)
+		}
+		return
+	}
+	f.began, f.ended = time.Time{}, time.Time{}
 	err = pass.Succeed(ctx)
-	w.answered(began, func(r *report, t *tally) {
+	w.answered(f, func(r *report, t *tally) {
 		t.Succeeded++
 		if f.degraded {
 			t.Alone--
@@ -249,10 +278,9 @@ func (w *worker) attempt(action string, a account) {
 	}, action, a)
 }
 
-// answered writes down an answer that was waited for since began.
-func (w *worker) answered(began time.Time, what func(*report, *tally), action string, a account) {
-	now := time.Now()
-	took, stalled := now.Sub(began), w.stalls.since(began, now)
+// answered writes down an attempt's answer, and how long the store took for it.
+func (w *worker) answered(f *fate, what func(*report, *tally), action string, a account) {
+	took, stalled := f.ended.Sub(f.began), w.stalls.since(f.began, f.ended)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := &w.report

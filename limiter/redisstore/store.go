@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,8 +20,9 @@ type Config struct {
 	// (ContextTimeoutEnabled) and not read from replicas.
 	Client redis.UniversalClient
 
-	// Timeout bounds every call, connecting included; 0 means 50 ms. On a cluster,
-	// what is given back after a denial is bounded by as much again.
+	// Timeout bounds every call, connecting included; 0 means 50 ms. On a cluster
+	// what is given back after a denial may go on for as much again, without the
+	// caller.
 	Timeout time.Duration
 
 	// Now is a clock to decide by instead of the server's, for tests.
@@ -113,13 +115,14 @@ func (s *Store) Take(ctx context.Context, charges []limiter.Charge) (bool, error
 	for i := range charges {
 		charges[i].Taken = false
 	}
+	began := time.Now()
 	parts, err := s.ask(ctx, take, charges)
 	ok := err == nil
 	for i := range charges {
 		ok = ok && (charges[i].Advisory > 0 || charges[i].Taken)
 	}
 	if parts > 1 {
-		s.takeBack(ctx, charges, ok, err == nil)
+		s.takeBackWithin(ctx, s.timeout-time.Since(began), charges, ok, err == nil)
 	}
 	if err != nil {
 		for i := range charges {
@@ -176,33 +179,59 @@ func (s *Store) Refund(ctx context.Context, charges []limiter.Charge) error {
 	return c.read(charges)
 }
 
-// takeBack gives back what some parts of a call were charged and what cannot stand,
-// since other parts said no: all of it if the call is not ok, and advisory groups
-// that are not whole. It goes on when the caller is gone, and tells the charges how
-// things are now.
-//
-// What it fails to give back stands until it ages out.
-func (s *Store) takeBack(ctx context.Context, charges []limiter.Charge, ok, answered bool) {
-	var torn uint64 // set of groups
+// takeBackWithin has given back what cannot stand. It goes on without the caller,
+// who waits for so long at most.
+func (s *Store) takeBackWithin(ctx context.Context, wait time.Duration, charges []limiter.Charge, ok, answered bool) {
+	var torn uint64 // set of advisory groups
+	some := false
 	for i := range charges {
 		if !charges[i].Taken {
 			torn |= 1 << charges[i].Advisory
 		}
 	}
+	stands := func(c *limiter.Charge) bool { return ok && torn&(1<<c.Advisory) == 0 }
+	for i := range charges {
+		some = some || charges[i].Taken && !stands(&charges[i])
+	}
+	if !some {
+		return
+	}
+	back := slices.Clone(charges)
+	for i := range charges {
+		charges[i].Taken = charges[i].Taken && stands(&charges[i])
+		back[i].Taken = back[i].Taken && !charges[i].Taken
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.takeBack(context.WithoutCancel(ctx), back, answered)
+	}()
+	timer := time.NewTimer(max(0, wait))
+	defer timer.Stop()
+	select {
+	case <-done:
+		for i := range charges {
+			charges[i].Decision = back[i].Decision
+		}
+	case <-timer.C:
+	}
+}
+
+// takeBack gives back what is taken of charges, and tells how things are then. What
+// it fails to give back stands until it ages out.
+func (s *Store) takeBack(ctx context.Context, charges []limiter.Charge, look bool) {
 	c := s.begin()
 	defer s.end(c)
 	for i := range charges {
-		charge := &charges[i]
-		if !charge.Taken || ok && torn&(1<<charge.Advisory) == 0 {
-			continue
-		}
-		charge.Taken = false
-		c.add(s, refund, charge, item{index: i})
-		if answered {
-			c.ask(s, peek, charge, i)
+		if charge := &charges[i]; charge.Taken {
+			charge.Taken = false
+			c.add(s, refund, charge, item{index: i})
+			if look {
+				c.ask(s, peek, charge, i)
+			}
 		}
 	}
-	if s.run(context.WithoutCancel(ctx), c) == nil {
+	if s.run(ctx, c) == nil {
 		c.read(charges)
 	}
 }

@@ -15,7 +15,6 @@ import (
 
 	"authguard/internal/testserver"
 	"authguard/limiter"
-	"authguard/limiter/limitertest"
 	"authguard/limiter/redisstore"
 )
 
@@ -69,52 +68,6 @@ func counts(t testing.TB, node *redis.Client) map[string]int {
 	require.NoError(t, err)
 	n["reads"], _ = strconv.Atoi(regexp.MustCompile(`total_reads_processed:(\d+)`).FindStringSubmatch(info)[1])
 	return n
-}
-
-// tagged puts all keys in one slot, where a cluster is as atomic as one server.
-type tagged struct{ limiter.Store }
-
-func (s tagged) with(charges []limiter.Charge, call func([]limiter.Charge)) {
-	tagged := append([]limiter.Charge(nil), charges...)
-	for i := range tagged {
-		tagged[i].Key = "{tag}" + tagged[i].Key
-	}
-	call(tagged)
-	for i := range charges {
-		charges[i].Decision, charges[i].Taken = tagged[i].Decision, tagged[i].Taken
-	}
-}
-
-func (s tagged) Take(ctx context.Context, charges []limiter.Charge) (ok bool, err error) {
-	s.with(charges, func(charges []limiter.Charge) { ok, err = s.Store.Take(ctx, charges) })
-	return ok, err
-}
-
-func (s tagged) Peek(ctx context.Context, charges []limiter.Charge) (err error) {
-	s.with(charges, func(charges []limiter.Charge) { err = s.Store.Peek(ctx, charges) })
-	return err
-}
-
-func (s tagged) Refund(ctx context.Context, charges []limiter.Charge) (err error) {
-	s.with(charges, func(charges []limiter.Charge) { err = s.Store.Refund(ctx, charges) })
-	return err
-}
-
-func (s tagged) Forget(ctx context.Context, keys []string) error {
-	tagged := append([]string(nil), keys...)
-	for i := range tagged {
-		tagged[i] = "{tag}" + tagged[i]
-	}
-	return s.Store.Forget(ctx, tagged)
-}
-
-// The whole contract holds for keys of one slot, on a cluster as on one server.
-func TestConformanceInOneSlot(t *testing.T) {
-	client := newCluster(t, testserver.Cluster(t))
-	limitertest.Store(t, func(t *testing.T, now func() time.Time) limiter.Store {
-		require.NoError(t, client.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error { return c.FlushDB(ctx).Err() }))
-		return tagged{newStore(t, client, now)}
-	})
 }
 
 // ST-02, ST-04: keys of different subjects are asked about together, by one script a

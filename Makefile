@@ -3,9 +3,8 @@
 
 GO        ?= go
 FUZZTIME  ?= 30s
-# Regular expressions of what to fuzz and to measure.
+# A regular expression of what to fuzz.
 FUZZ      ?= .
-BENCH     ?= .
 # The vulnerability database, if not the usual one.
 VULNDB    ?=
 # Seconds to wait for it to answer.
@@ -16,11 +15,11 @@ SHELL       := /bin/bash
 MAKEFLAGS   += --no-print-directory
 TOOL        := $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help test check servers prometheus vuln chaos demo fuzz bench
+.PHONY: help test check servers prometheus vuln chaos demo fuzz bench bench-redis bench-quick
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s  %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s  %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 test: check servers ## everything that must pass before a change goes in
 	@race=-race; cc=$$($(GO) env CC); \
@@ -83,5 +82,15 @@ fuzz: ## run every fuzz target for FUZZTIME
 		done; \
 	done
 
-bench: ## run the benchmarks
-	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+# A module of its own: no peer is a dependency of authguard, and no test needs one.
+bench: servers ## measure beside peers and floors, in ten minutes; rewrites docs/benchmarks.md
+	$(GO) -C bench run . -docs ../docs
+
+bench-redis: servers ## the part of bench over Redis, in three minutes
+	$(GO) -C bench run . redis
+
+bench-quick: servers ## vet and test bench, and have all its answers checked, in two minutes
+	$(GO) -C bench vet ./...
+	$(GO) -C bench tool -modfile=../tools/go.mod staticcheck ./...
+	$(GO) -C bench test -count=1 ./...
+	$(GO) -C bench run . -quick >/dev/null

@@ -12,12 +12,14 @@ import (
 	"authguard/bench/harness"
 	"authguard/bench/memory"
 	"authguard/bench/overredis"
+	"authguard/bench/web"
 )
 
 // families in the order of the page.
 var families = []family{
 	{"redis", overredis.Run},
 	{"memory", memory.Run},
+	{"http", web.Run},
 }
 
 type family struct {

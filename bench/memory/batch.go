@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"authguard/bench/harness"
@@ -48,7 +49,7 @@ func (f *family) inOneStep(row string, limits ...limiter.Limit) harness.Contende
 			return nil, err
 		}
 		if more, err := store.Take(ctx, charges); err != nil || more {
-			return nil, fmt.Errorf("admitted more than %d: %w", f.asks, err)
+			return nil, errors.Join(err, fmt.Errorf("admitted more than %d", f.asks))
 		}
 		return sample, nil
 	}}

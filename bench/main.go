@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"authguard/bench/flood"
 	"authguard/bench/harness"
 	"authguard/bench/memory"
 	"authguard/bench/overredis"
@@ -20,6 +21,7 @@ var families = []family{
 	{"redis", overredis.Run},
 	{"memory", memory.Run},
 	{"http", web.Run},
+	{"flood", flood.Run},
 }
 
 type family struct {

@@ -1,0 +1,106 @@
+package flood
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"authguard/guard"
+)
+
+const (
+	perSecond = 20_000 // guesses
+	victims   = 1_000  // accounts, whose failures are used up
+	botnet    = 10_000 // addresses
+)
+
+// An attack guesses at victims' passwords, each guess in a goroutine of its own, as
+// requests come to a server.
+type attack struct {
+	site    *site
+	stopped chan struct{}
+	running sync.WaitGroup
+
+	sent, denied, unanswered, busy, wrong atomic.Int64
+	failed                                atomic.Pointer[error]
+}
+
+// exhaust uses up the failures of the victims, without computing any.
+func exhaust(s *site) error {
+	if s.guard == nil {
+		return nil
+	}
+	for i := range victims {
+		for range 5 {
+			pass, err := s.guard.Check(context.Background(), guard.Attempt{Action: "login", Account: victim(i), IP: bot(i)})
+			if err != nil {
+				return fmt.Errorf("while using victims up: %w", err)
+			}
+			pass.Fail(context.Background())
+		}
+	}
+	return nil
+}
+
+func victim(i int) string { return fmt.Sprintf("victim%d@example.com", i%victims) }
+func bot(i int) netip.Addr {
+	return netip.AddrFrom4([4]byte{198, 18, byte(i % botnet >> 8), byte(i % botnet)})
+}
+
+// start begins the flood. What the clock missed is made up for.
+func start(s *site) *attack {
+	a := &attack{site: s, stopped: make(chan struct{})}
+	begin := time.Now()
+	tick := time.NewTicker(time.Millisecond)
+	a.running.Go(func() {
+		defer tick.Stop()
+		for {
+			select {
+			case <-a.stopped:
+				return
+			case <-tick.C:
+			}
+			for due := int64(time.Since(begin).Seconds() * perSecond); a.sent.Load() < due; {
+				i := int(a.sent.Add(1))
+				a.running.Go(func() { a.guess(i) })
+			}
+		}
+	})
+	return a
+}
+
+func (a *attack) guess(i int) {
+	ok, err := a.site.login(context.Background(), victim(i), bot(i), "a guess")
+	var denied *guard.Denied
+	switch {
+	case errors.As(err, &denied):
+		a.denied.Add(1)
+	case errors.Is(err, guard.ErrUnavailable):
+		a.unanswered.Add(1)
+	case errors.Is(err, guard.ErrBusy):
+		a.busy.Add(1)
+	case err == nil && !ok:
+		a.wrong.Add(1)
+	default:
+		err = fmt.Errorf("a guess: admitted is %v: %w", ok, err)
+		a.failed.CompareAndSwap(nil, &err)
+	}
+}
+
+// stop ends the flood, and reports what went wrong: of a guarded site any guess
+// that was neither denied nor left without an answer.
+func (a *attack) stop() error {
+	close(a.stopped)
+	a.running.Wait()
+	if err := a.failed.Load(); err != nil {
+		return *err
+	}
+	if a.site.guard != nil && a.denied.Load()+a.unanswered.Load() != a.sent.Load() {
+		return fmt.Errorf("%d of %d guesses were denied, want all", a.denied.Load(), a.sent.Load())
+	}
+	return nil
+}

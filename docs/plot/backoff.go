@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"authguard/internal/svg"
 	"authguard/limiter"
 )
 
@@ -38,43 +39,43 @@ func streak(law limiter.Backoff) []failure {
 }
 
 // backoff is the wait after each failure.
-func backoff() *drawing {
-	d := newDrawing(900, 480, "Backoff: the wait after each failure",
+func backoff() *svg.Drawing {
+	d := svg.New(900, 480, "Backoff: the wait after each failure",
 		"10 free, then 30 s doubling up to 1 h, locked at 80. Somebody guesses again as soon as they may.",
 		"The wait is none for nine failures, 30 seconds after the tenth, doubles to one hour by the seventeenth, and stays there until the lock at the eightieth.")
 	const left, right, top, bottom = 84, 800, 116, 376
 	failures := streak(patience)
-	x := func(n int) float64 { return scale(float64(n), 1, float64(len(failures)), left, right) }
+	x := func(n int) float64 { return svg.Scale(float64(n), 1, float64(len(failures)), left, right) }
 	y := func(wait time.Duration) float64 {
-		return scale(math.Log2(wait.Seconds()), math.Log2(15), math.Log2(3600), bottom-20, top)
+		return svg.Scale(math.Log2(wait.Seconds()), math.Log2(15), math.Log2(3600), bottom-20, top)
 	}
 	for _, wait := range []time.Duration{30 * time.Second, 2 * time.Minute, 8 * time.Minute, time.Hour} {
-		d.line("grid", left, y(wait), right, y(wait))
-		d.text(left-12, y(wait)+4, "end", "note", short(wait))
+		d.Line("grid", left, y(wait), right, y(wait))
+		d.Text(left-12, y(wait)+4, "end", "note", short(wait))
 	}
-	d.text(left-12, bottom+4, "end", "note", "no wait")
-	d.line("axis", left-6, bottom, right, bottom)
-	d.text(left-60, top-22, "start", "note", "wait (logarithmic)")
+	d.Text(left-12, bottom+4, "end", "note", "no wait")
+	d.Line("axis", left-6, bottom, right, bottom)
+	d.Text(left-60, top-22, "start", "note", "wait (logarithmic)")
 	for i, f := range failures {
 		switch n := i + 1; {
 		case f.lock:
-			d.line("mark", x(n), top-14, x(n), bottom)
-			d.cross(x(n), y(patience.Max))
-			d.text(x(n)+10, y(patience.Max)+5, "start", "b", "locked")
-			d.text(x(n)+10, y(patience.Max)+23, "start", "note", "until recovery")
+			d.Line("mark", x(n), top-14, x(n), bottom)
+			d.Cross(x(n), y(patience.Max))
+			d.Text(x(n)+10, y(patience.Max)+5, "start", "b", "locked")
+			d.Text(x(n)+10, y(patience.Max)+23, "start", "note", "until recovery")
 		case f.wait == 0:
-			d.dot("yes", x(n), bottom, 3)
+			d.Dot("yes", x(n), bottom, 3)
 		default:
-			d.dot("yes", x(n), y(f.wait), 3)
+			d.Dot("yes", x(n), y(f.wait), 3)
 		}
 	}
-	d.text(x(17), y(4*time.Minute)+5, "start", "", "waits: "+waits(failures))
+	d.Text(x(17), y(4*time.Minute)+5, "start", "", "waits: "+waits(failures))
 	for _, n := range []int{1, 10, 17, 40, 60, 80} {
-		d.line("axis", x(n), bottom+6, x(n), bottom+12)
-		d.text(x(n), bottom+28, "middle", "", fmt.Sprint(n))
-		d.text(x(n), bottom+46, "middle", "note", short(failures[n-1].at))
+		d.Line("axis", x(n), bottom+6, x(n), bottom+12)
+		d.Text(x(n), bottom+28, "middle", "", fmt.Sprint(n))
+		d.Text(x(n), bottom+46, "middle", "note", short(failures[n-1].at))
 	}
-	d.text(24, 456, "start", "note", "Failures in a row, and how long after the first each can come at the earliest.")
+	d.Text(24, 456, "start", "note", "Failures in a row, and how long after the first each can come at the earliest.")
 	return d
 }
 

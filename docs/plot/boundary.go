@@ -5,19 +5,20 @@ import (
 	"slices"
 	"time"
 
+	"authguard/internal/svg"
 	"authguard/limiter"
 )
 
 // boundary is a client that asks ten times a second from 3 s before the end of
 // a window of the clock, seen through a window that slides.
-func boundary() *drawing {
+func boundary() *svg.Drawing {
 	const (
 		window = time.Minute
 		edge   = 2 * window // the boundary
 		first  = edge - 3*time.Second
 		last   = edge + 70*time.Second
 	)
-	d := newDrawing(900, 584, "Around a boundary: how many of the last 60 s were admitted",
+	d := svg.New(900, 584, "Around a boundary: how many of the last 60 s were admitted",
 		"Limit 10 per minute. A client asks ten times a second, from 3 s before a minute of the clock ends.",
 		"Four curves of the number admitted in the last 60 seconds. FixedWindow jumps to 20 at the boundary, SlidingWindow stays at 10, "+
 			"SlidingWindowCounter and TokenBucket climb slowly to nearly 20 in the minute after it.")
@@ -36,27 +37,27 @@ func boundary() *drawing {
 			top    = 126 + 236*float64(i/2)
 			bottom = top + 140
 			x      = func(at time.Duration) float64 {
-				return scale((at - edge).Seconds(), -10, last.Seconds()-edge.Seconds(), left, right)
+				return svg.Scale((at - edge).Seconds(), -10, last.Seconds()-edge.Seconds(), left, right)
 			}
-			y = func(n int) float64 { return scale(float64(n), 0, 20, bottom, top) }
+			y = func(n int) float64 { return svg.Scale(float64(n), 0, 20, bottom, top) }
 		)
 		admitted := hammer(p.limit, first, last, 100*time.Millisecond, nobody)
-		d.text(left, top-30, "start", "b", p.name)
-		d.text(left, top-13, "start", "", fmt.Sprintf("most in any 60 s: %d, in any 10 s: %d", most(admitted, window), most(admitted, 10*time.Second)))
+		d.Text(left, top-30, "start", "b", p.name)
+		d.Text(left, top-13, "start", "", fmt.Sprintf("most in any 60 s: %d, in any 10 s: %d", most(admitted, window), most(admitted, 10*time.Second)))
 		for n := 0; n <= 20; n += 10 {
-			d.line("grid", left, y(n), right, y(n))
-			d.text(left-8, y(n)+4, "end", "note", fmt.Sprint(n))
+			d.Line("grid", left, y(n), right, y(n))
+			d.Text(left-8, y(n)+4, "end", "note", fmt.Sprint(n))
 		}
-		d.line("mark", x(edge), top, x(edge), bottom)
-		d.steps("curve", lastWindow(admitted, window, last, x, y))
+		d.Line("mark", x(edge), top, x(edge), bottom)
+		d.Steps("curve", lastWindow(admitted, window, last, x, y))
 		for _, at := range admitted {
-			d.line("axis", x(at), bottom+2, x(at), bottom+8)
+			d.Line("axis", x(at), bottom+2, x(at), bottom+8)
 		}
 		for _, s := range []int{0, 20, 40, 60} {
-			d.text(x(edge+time.Duration(s)*time.Second), bottom+24, "middle", "note", map[bool]string{true: "boundary", false: fmt.Sprintf("+%d s", s)}[s == 0])
+			d.Text(x(edge+time.Duration(s)*time.Second), bottom+24, "middle", "note", map[bool]string{true: "boundary", false: fmt.Sprintf("+%d s", s)}[s == 0])
 		}
 	}
-	d.text(24, 562, "start", "note", "The strokes below each curve are the admissions. The dashed line is where a minute of the clock ends.")
+	d.Text(24, 562, "start", "note", "The strokes below each curve are the admissions. The dashed line is where a minute of the clock ends.")
 	return d
 }
 

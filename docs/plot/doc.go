@@ -8,6 +8,6 @@
 // The result is the same in each run; the test fails when what is committed
 // differs from it.
 //
-// Each plot is a file with its simulation and its drawing; drawing.go writes
-// SVG, lanes.go the plots that have a row for each law, walk.go the tables.
+// Each plot is a file with its simulation and its drawing; lanes.go draws the
+// plots that have a row for each law, walk.go fills in the tables.
 package main

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"authguard/internal/svg"
 	"authguard/limiter"
 )
 
@@ -35,22 +36,22 @@ func contestants(member func(n int) string, members string) []contestant {
 // lanes draws a row of bars for each contestant: how many were admitted of each
 // group of asks. A group has its middle at middles, and tall is the height of a
 // lane in units. With outline, a box shows what was asked.
-func (d *drawing) lanes(cs []contestant, admitted func(contestant) []int, middles []float64, top, width float64, tall int, outline bool) (bottom float64) {
+func lanes(d *svg.Drawing, cs []contestant, admitted func(contestant) []int, middles []float64, top, width float64, tall int, outline bool) (bottom float64) {
 	const height, gap = 46, 26
 	for _, c := range cs {
 		base := top + height
-		d.text(24, base-22, "start", "b", c.name)
-		d.text(24, base-4, "start", "note", c.numbers)
-		d.line("axis", middles[0]-width, base, middles[len(middles)-1]+width, base)
+		d.Text(24, base-22, "start", "b", c.name)
+		d.Text(24, base-4, "start", "note", c.numbers)
+		d.Line("axis", middles[0]-width, base, middles[len(middles)-1]+width, base)
 		for i, n := range admitted(c) {
-			left, h := middles[i]-width/2, scale(float64(n), 0, float64(tall), 0, height)
+			left, h := middles[i]-width/2, svg.Scale(float64(n), 0, float64(tall), 0, height)
 			over := base - h
 			if outline {
-				d.rect("no", left, base-height, width, height)
+				d.Rect("no", left, base-height, width, height)
 				over = base - height
 			}
-			d.rect("yes", left, base-h, width, h)
-			d.text(middles[i], over-5, "middle", "", fmt.Sprint(n))
+			d.Rect("yes", left, base-h, width, h)
+			d.Text(middles[i], over-5, "middle", "", fmt.Sprint(n))
 		}
 		top = base + gap
 	}

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"authguard/internal/svg"
 )
 
 // plots are the drawings of docs/img.
-var plots = map[string]func() *drawing{
+var plots = map[string]func() *svg.Drawing{
 	"boundary.svg":   boundary,
 	"train.svg":      train,
 	"saturation.svg": saturation,
@@ -25,7 +27,7 @@ func main() {
 // run rewrites what is derived in docs.
 func run(docs string) error {
 	for name, plot := range plots {
-		if err := os.WriteFile(filepath.Join(docs, "img", name), plot().bytes(), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(docs, "img", name), plot().Bytes(), 0o644); err != nil {
 			return err
 		}
 	}

@@ -18,7 +18,7 @@ func TestPlotsAreCurrent(t *testing.T) {
 	for name, plot := range plots {
 		committed, err := os.ReadFile(filepath.Join("..", "img", name))
 		require.NoError(t, err)
-		require.Equalf(t, string(committed), string(plot().bytes()), stale, "img/"+name)
+		require.Equalf(t, string(committed), string(plot().Bytes()), stale, "img/"+name)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"authguard/internal/svg"
 	"authguard/limiter"
 )
 
@@ -21,35 +22,35 @@ func every(step, first time.Duration, n int) (instants []time.Duration) {
 }
 
 // queue is a LeakyBucket whose admissions sleep their Delay.
-func queue() *drawing {
+func queue() *svg.Drawing {
 	law := limiter.LeakyBucket{Capacity: 5, Leak: 1, Per: time.Second}
-	d := newDrawing(900, 330, "LeakyBucket as a queue: arrival and departure",
+	d := svg.New(900, 330, "LeakyBucket as a queue: arrival and departure",
 		"Queue of 5, one leaves per second. Each that is admitted waits the Delay that it is told, then goes on.",
 		"Bursts of arrivals above, connected with evenly spaced departures below; what finds the queue full is denied at once.")
 	const above, below = 130, 240
-	x := func(at time.Duration) float64 { return scale(at.Seconds(), 0, 16, 130, 860) }
-	d.text(24, above+4, "start", "b", "arrives")
-	d.text(24, below+4, "start", "b", "goes on")
-	d.line("axis", x(0)-10, above, x(16*time.Second)+10, above)
-	d.line("axis", x(0)-10, below, x(16*time.Second)+10, below)
+	x := func(at time.Duration) float64 { return svg.Scale(at.Seconds(), 0, 16, 130, 860) }
+	d.Text(24, above+4, "start", "b", "arrives")
+	d.Text(24, below+4, "start", "b", "goes on")
+	d.Line("axis", x(0)-10, above, x(16*time.Second)+10, above)
+	d.Line("axis", x(0)-10, below, x(16*time.Second)+10, below)
 	full := []time.Duration{}
 	for _, p := range pass(law, arrivals) {
 		if !p.admitted {
-			d.cross(x(p.arrival), above-12)
+			d.Cross(x(p.arrival), above-12)
 			full = append(full, p.arrival)
 			continue
 		}
-		d.line("link", x(p.arrival), above, x(p.departure), below)
-		d.dot("yes", x(p.arrival), above, 3.5)
-		d.dot("yes", x(p.departure), below, 5)
+		d.Line("link", x(p.arrival), above, x(p.departure), below)
+		d.Dot("yes", x(p.arrival), above, 3.5)
+		d.Dot("yes", x(p.departure), below, 5)
 	}
-	d.text(x(full[len(full)-1])+14, above-8, "start", "", fmt.Sprintf("queue full: %d denied at once", len(full)))
+	d.Text(x(full[len(full)-1])+14, above-8, "start", "", fmt.Sprintf("queue full: %d denied at once", len(full)))
 	for s := 0; s <= 16; s += 2 {
 		at := x(time.Duration(s) * time.Second)
-		d.line("axis", at, below+10, at, below+15)
-		d.text(at, below+32, "middle", "note", fmt.Sprintf("%d s", s))
+		d.Line("axis", at, below+10, at, below+15)
+		d.Text(at, below+32, "middle", "note", fmt.Sprintf("%d s", s))
 	}
-	d.text(24, 310, "start", "note", "Slanted: waiting in the queue. Upright: no wait. However bursty the arrivals, departures are at least a second apart.")
+	d.Text(24, 310, "start", "note", "Slanted: waiting in the queue. Upright: no wait. However bursty the arrivals, departures are at least a second apart.")
 	return d
 }
 

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"authguard/internal/svg"
 )
 
 const (
@@ -11,18 +13,18 @@ const (
 )
 
 // saturation is a client that never stops asking.
-func saturation() *drawing {
-	d := newDrawing(900, 600, "Saturation: admitted in each minute",
+func saturation() *svg.Drawing {
+	d := svg.New(900, 600, "Saturation: admitted in each minute",
 		"A client asks ten times a second for eight minutes, from 40 s after a minute of the clock began.",
 		"For each law, how many of 600 asks in each of eight minutes were admitted.")
 	var middles []float64
 	for m := range saturatedFor {
 		x := 280 + 76*float64(m)
 		middles = append(middles, x)
-		d.text(x, 560, "middle", "note", fmt.Sprintf("minute %d", m+1))
+		d.Text(x, 560, "middle", "note", fmt.Sprintf("minute %d", m+1))
 	}
-	d.lanes(contestants(func(n int) string { return fmt.Sprint(n) }, "all new"), saturationAdmitted, middles, 104, 50, 20, false)
-	d.text(24, 586, "start", "note", "Each number is of 600 asks. Minutes count from the first ask.")
+	lanes(d, contestants(func(n int) string { return fmt.Sprint(n) }, "all new"), saturationAdmitted, middles, 104, 50, 20, false)
+	d.Text(24, 586, "start", "note", "Each number is of 600 asks. Minutes count from the first ask.")
 	return d
 }
 

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"authguard/internal/svg"
 )
 
 const (
@@ -13,22 +15,22 @@ const (
 )
 
 // train is a train of bursts through each law.
-func train() *drawing {
-	d := newDrawing(900, 600, "A train of bursts: asked and admitted",
+func train() *svg.Drawing {
+	d := svg.New(900, 600, "A train of bursts: asked and admitted",
 		fmt.Sprintf("%d asks at one instant every %v: 24 a minute, where the laws mean 10.", burstSize, burstEvery),
 		"For each law, twelve bursts of six asks in three minutes and how many of each were admitted.")
-	x := func(at time.Duration) float64 { return scale(at.Seconds(), 0, 180, 232, 864) }
+	x := func(at time.Duration) float64 { return svg.Scale(at.Seconds(), 0, 180, 232, 864) }
 	var middles []float64
 	for i := range bursts {
 		middles = append(middles, x(burstAt(i)))
 	}
 	for m := range 4 {
 		at := x(time.Duration(m) * time.Minute)
-		d.line("mark", at, 84, at, 546)
-		d.text(at, 566, "middle", "note", fmt.Sprintf("%d min", m))
+		d.Line("mark", at, 84, at, 546)
+		d.Text(at, 566, "middle", "note", fmt.Sprintf("%d min", m))
 	}
-	d.lanes(contestants(func(n int) string { return fmt.Sprint(n % 12) }, "12 members"), trainAdmitted, middles, 104, 26, burstSize, true)
-	d.text(24, 586, "start", "note", "Box: asked. Filled, and the number: admitted. Dashed: minutes of the clock.")
+	lanes(d, contestants(func(n int) string { return fmt.Sprint(n % 12) }, "12 members"), trainAdmitted, middles, 104, 26, burstSize, true)
+	d.Text(24, 586, "start", "note", "Box: asked. Filled, and the number: admitted. Dashed: minutes of the clock.")
 	return d
 }
 

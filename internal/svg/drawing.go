@@ -1,4 +1,4 @@
-package main
+package svg
 
 import (
 	"fmt"
@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// drawing is an SVG on a white card, which reads well on a page of any colour.
-type drawing struct {
+// A Drawing is an SVG on a white card, which reads well on a page of any colour.
+type Drawing struct {
 	width, height float64
 	title, about  string // for those who do not see it
+	style         string // beside the common one
 	body          strings.Builder
 }
 
@@ -32,49 +33,58 @@ text { font: 13px Helvetica, Arial, "Liberation Sans", sans-serif; fill: #1f2328
 .link { stroke: #8c959f; fill: none }
 `
 
-func newDrawing(width, height float64, title, subtitle, about string) *drawing {
-	d := &drawing{width: width, height: height, title: title, about: about}
-	d.text(24, 34, "start", "h", title)
-	d.text(24, 56, "start", "note", subtitle)
+// New begins a drawing with its heading. about describes it for those who do not
+// see it.
+func New(width, height float64, title, subtitle, about string) *Drawing {
+	d := &Drawing{width: width, height: height, title: title, about: about}
+	d.Text(24, 34, "start", "h", title)
+	d.Text(24, 56, "start", "note", subtitle)
 	return d
 }
 
-func (d *drawing) bytes() []byte {
+// Style adds rules of CSS for classes of the drawing's own.
+func (d *Drawing) Style(css string) { d.style += css }
+
+// Bytes is the SVG.
+func (d *Drawing) Bytes() []byte {
 	w, h := number(d.width), number(d.height)
 	var b strings.Builder
 	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" viewBox=\"0 0 %s %s\" width=\"%s\" height=\"%s\">\n", w, h, w, h)
-	fmt.Fprintf(&b, "<title>%s</title>\n<desc>%s</desc>\n<style>%s</style>\n", html.EscapeString(d.title), html.EscapeString(d.about), style)
+	fmt.Fprintf(&b, "<title>%s</title>\n<desc>%s</desc>\n<style>%s</style>\n", html.EscapeString(d.title), html.EscapeString(d.about), style+d.style)
 	fmt.Fprintf(&b, "<rect class=\"card\" x=\"0.5\" y=\"0.5\" width=\"%s\" height=\"%s\" rx=\"8\"/>\n", number(d.width-1), number(d.height-1))
 	b.WriteString(d.body.String())
 	b.WriteString("</svg>\n")
 	return []byte(b.String())
 }
 
-// text is one line; anchor is "start", "middle" or "end".
-func (d *drawing) text(x, y float64, anchor, class, s string) {
+// Text is one line; anchor is "start", "middle" or "end".
+func (d *Drawing) Text(x, y float64, anchor, class, s string) {
 	d.add(`<text class="%s" x="%s" y="%s" text-anchor="%s">%s</text>`, class, number(x), number(y), anchor, html.EscapeString(s))
 }
 
-func (d *drawing) line(class string, x1, y1, x2, y2 float64) {
+// Line is a straight line of a class of style.
+func (d *Drawing) Line(class string, x1, y1, x2, y2 float64) {
 	d.add(`<line class="%s" x1="%s" y1="%s" x2="%s" y2="%s"/>`, class, number(x1), number(y1), number(x2), number(y2))
 }
 
-func (d *drawing) rect(class string, x, y, width, height float64) {
+// Rect has its upper left corner at x and y.
+func (d *Drawing) Rect(class string, x, y, width, height float64) {
 	d.add(`<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`, class, number(x), number(y), number(width), number(height))
 }
 
-func (d *drawing) dot(class string, x, y, radius float64) {
+// Dot is a circle.
+func (d *Drawing) Dot(class string, x, y, radius float64) {
 	d.add(`<circle class="%s" cx="%s" cy="%s" r="%s"/>`, class, number(x), number(y), number(radius))
 }
 
-// cross is the mark of what was denied.
-func (d *drawing) cross(x, y float64) {
-	d.line("cross", x-4, y-4, x+4, y+4)
-	d.line("cross", x-4, y+4, x+4, y-4)
+// Cross is the mark of what was denied.
+func (d *Drawing) Cross(x, y float64) {
+	d.Line("cross", x-4, y-4, x+4, y+4)
+	d.Line("cross", x-4, y+4, x+4, y-4)
 }
 
-// steps is a line that keeps its height until the next point.
-func (d *drawing) steps(class string, points [][2]float64) {
+// Steps is a line that keeps its height until the next point.
+func (d *Drawing) Steps(class string, points [][2]float64) {
 	var path strings.Builder
 	for i, p := range points {
 		if i == 0 {
@@ -86,7 +96,16 @@ func (d *drawing) steps(class string, points [][2]float64) {
 	d.add(`<path class="%s" d="%s"/>`, class, path.String())
 }
 
-func (d *drawing) add(format string, args ...any) {
+// Path joins points by straight lines.
+func (d *Drawing) Path(class string, points [][2]float64) {
+	var path strings.Builder
+	for i, p := range points {
+		fmt.Fprintf(&path, "%c%s %s", "ML"[min(i, 1)], number(p[0]), number(p[1]))
+	}
+	d.add(`<path class="%s" d="%s"/>`, class, path.String())
+}
+
+func (d *Drawing) add(format string, args ...any) {
 	fmt.Fprintf(&d.body, format+"\n", args...)
 }
 
@@ -96,7 +115,7 @@ func number(x float64) string {
 	return strings.TrimSuffix(s, ".0")
 }
 
-// scale maps from one range to another.
-func scale(x, from, to, left, right float64) float64 {
+// Scale maps from one range to another.
+func Scale(x, from, to, left, right float64) float64 {
 	return left + (x-from)/(to-from)*(right-left)
 }

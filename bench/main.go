@@ -22,6 +22,7 @@ var families = []family{
 	{"memory", memory.Run},
 	{"http", web.Run},
 	{"flood", flood.Run},
+	{"growth", growth},
 }
 
 type family struct {

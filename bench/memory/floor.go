@@ -34,7 +34,7 @@ var started = time.Now()
 func newTable(keys int, limit int64, clock bool) *table {
 	t := &table{seed: maphash.MakeSeed(), limit: limit, clock: clock}
 	for i := range t.shards {
-		t.shards[i].slots = make([]slot, max(8, keys/len(t.shards)*3/2))
+		t.shards[i].slots = make([]slot, keys/len(t.shards)*3/2+32)
 	}
 	return t
 }

@@ -14,7 +14,7 @@ import (
 
 const (
 	perSecond = 20_000 // guesses
-	victims   = 1_000  // accounts, whose failures are used up
+	victims   = 200    // accounts, whose failures are used up
 	botnet    = 10_000 // addresses
 )
 

@@ -84,7 +84,7 @@ func stores(client *redis.Client, callers, n int) ([]limiter.Store, error) {
 			continue
 		}
 		// A benchmark on a busy machine is no reason to give a call up.
-		store, err := redisstore.New(redisstore.Config{Client: client, Timeout: 5 * time.Second})
+		store, err := redisstore.New(redisstore.Config{Client: client, Timeout: time.Minute})
 		if err != nil {
 			return nil, err
 		}

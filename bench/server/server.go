@@ -87,7 +87,7 @@ func (s *Server) Close() {
 // many callers, so that none waits for one. It is patient: a busy machine is no
 // reason to give a call up.
 func (s *Server) Client(callers int) (*redis.Client, error) {
-	const patience = "dial_timeout=10s&read_timeout=10s&write_timeout=10s&pool_timeout=10s"
+	const patience = "dial_timeout=60s&read_timeout=60s&write_timeout=60s&pool_timeout=60s"
 	return redisstore.NewClient(fmt.Sprintf("redis://%s?pool_size=%d&%s", s.Addr, max(10, callers), patience))
 }
 

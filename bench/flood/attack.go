@@ -16,6 +16,7 @@ const (
 	perSecond = 20_000 // guesses
 	victims   = 200    // accounts, whose failures are used up
 	botnet    = 10_000 // addresses
+	atOnce    = 1_000  // guesses under way, as a server bounds its connections
 )
 
 // An attack guesses at victims' passwords, each guess in a goroutine of its own, as
@@ -25,8 +26,9 @@ type attack struct {
 	stopped chan struct{}
 	running sync.WaitGroup
 
-	sent, denied, unanswered, busy, wrong atomic.Int64
-	failed                                atomic.Pointer[error]
+	sent, underWay, denied, unanswered, busy, wrong atomic.Int64
+
+	failed atomic.Pointer[error]
 }
 
 // exhaust uses up the failures of the victims, without computing any.
@@ -51,22 +53,31 @@ func bot(i int) netip.Addr {
 	return netip.AddrFrom4([4]byte{198, 18, byte(i % botnet >> 8), byte(i % botnet)})
 }
 
-// start begins the flood. What the clock missed is made up for.
+// start begins the flood. Guesses that the clock missed are made up for; those that
+// would be too many at once are not made.
 func start(s *site) *attack {
 	a := &attack{site: s, stopped: make(chan struct{})}
 	begin := time.Now()
 	tick := time.NewTicker(time.Millisecond)
 	a.running.Go(func() {
 		defer tick.Stop()
-		for {
+		for n := 0; ; {
 			select {
 			case <-a.stopped:
 				return
 			case <-tick.C:
 			}
-			for due := int64(time.Since(begin).Seconds() * perSecond); a.sent.Load() < due; {
-				i := int(a.sent.Add(1))
-				a.running.Go(func() { a.guess(i) })
+			for due := int(time.Since(begin).Seconds() * perSecond); n < due; n++ {
+				if a.underWay.Load() >= atOnce {
+					continue
+				}
+				a.sent.Add(1)
+				a.underWay.Add(1)
+				i := n
+				a.running.Go(func() {
+					a.guess(i)
+					a.underWay.Add(-1)
+				})
 			}
 		}
 	})

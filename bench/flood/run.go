@@ -24,11 +24,11 @@ const (
 // Run measures the family.
 func Run(s *harness.Session) error {
 	s.Section("In a flood", fmt.Sprintf("%d people log in again and again while %d guesses a second come at accounts whose failures are used up, from %d addresses, "+
-		"each guess in a goroutine of its own. A password is an argon2id of 19 MiB, two passes and one thread, behind authdemo's gate: as many at once as there are cores, "+
+		"each guess in a goroutine of its own, at most %d at once. A password is an argon2id of 19 MiB, two passes and one thread, behind authdemo's gate: as many at once as there are cores, "+
 		"64 waiting. Everything runs in one process without HTTP, so flood and defence share the cores. "+
 		"Guarded, no guess may pass or be computed, and no honest person be denied. "+
 		"Redis and its store are as they come, and give a check up after 50 ms: that is unanswered, and refused. Who finds no room or no answer comes back after %v.",
-		honest, perSecond, botnet, comeBack))
+		honest, perSecond, botnet, atOnce, comeBack))
 	srv, err := server.Start()
 	if err != nil {
 		return err

@@ -59,7 +59,7 @@ func start(path string) (*Server, error) {
 		s.cmd.Wait()
 		close(s.exited)
 	}()
-	s.info = redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1, PoolSize: 1})
+	s.info = redis.NewClient(&redis.Options{Addr: s.Addr, PoolSize: 1})
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		select {
 		case <-s.exited:
@@ -67,6 +67,11 @@ func start(path string) (*Server, error) {
 			return nil, errors.New("server: redis-server ended at once")
 		default:
 		}
+		conn, err := net.Dial("tcp", s.Addr)
+		if err != nil {
+			continue // not yet
+		}
+		conn.Close()
 		if s.info.Ping(context.Background()).Err() == nil {
 			return s, nil
 		}

@@ -5,14 +5,17 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"authguard/bench/flood"
 	"authguard/bench/harness"
 	"authguard/bench/memory"
 	"authguard/bench/overredis"
+	"authguard/bench/server"
 	"authguard/bench/web"
 )
 
@@ -31,6 +34,13 @@ type family struct {
 }
 
 func main() {
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-ended
+		server.CloseAll()
+		os.Exit(1)
+	}()
 	if err := run(os.Args[1:]); err != nil {
 		if !errors.Is(err, flag.ErrHelp) {
 			fmt.Fprintln(os.Stderr, "bench:", err)

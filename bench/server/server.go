@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -55,11 +56,12 @@ func start(path string) (*Server, error) {
 		os.RemoveAll(dir)
 		return nil, fmt.Errorf("server: %w", err)
 	}
+	s.info = redis.NewClient(&redis.Options{Addr: s.Addr, PoolSize: 1})
+	running.Store(s, nil)
 	go func() {
 		s.cmd.Wait()
 		close(s.exited)
 	}()
-	s.info = redis.NewClient(&redis.Options{Addr: s.Addr, PoolSize: 1})
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		select {
 		case <-s.exited:
@@ -86,6 +88,18 @@ func (s *Server) Close() {
 	s.cmd.Process.Kill()
 	<-s.exited
 	os.RemoveAll(s.dir)
+	running.Delete(s)
+}
+
+// running are the servers that were started and not closed.
+var running sync.Map
+
+// CloseAll ends what still runs: for a program that is about to be ended itself.
+func CloseAll() {
+	running.Range(func(s, _ any) bool {
+		s.(*Server).Close()
+		return true
+	})
 }
 
 // Client is a client as redisstore makes it, with a connection for each of so

@@ -8,9 +8,6 @@ import (
 
 // growth draws curves: what becomes of a check when there is more of something.
 func growth(s *harness.Session) error {
-	rounds := s.Rounds
-	defer func() { s.Rounds = rounds }()
-	s.Rounds = min(rounds, 3)
 	s.Section("Growth", "Both axes of the plots are logarithmic. A figure is the median of three rounds, with the least and the most.")
 	if err := memory.Growth(s); err != nil {
 		return err

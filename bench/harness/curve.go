@@ -19,6 +19,9 @@ type Curve struct {
 	Lines []Line
 }
 
+// curveRounds bounds the rounds of a curve, which has many points.
+const curveRounds = 3
+
 // A Line is a contender. Run measures it once at x and checks its answers.
 type Line struct {
 	Name string
@@ -33,7 +36,7 @@ func (s *Session) Draw(c Curve) error {
 	for i := range got {
 		got[i] = make([][]float64, len(c.At))
 	}
-	for range max(1, s.Rounds) {
+	for range s.rounds(curveRounds) {
 		for k, x := range c.At {
 			for i, l := range c.Lines {
 				if l.Most > 0 && x > l.Most {

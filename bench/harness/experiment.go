@@ -9,6 +9,7 @@ import (
 type Experiment struct {
 	Name       string // of the table
 	About      string // a paragraph: what a figure means, what was asked of whom
+	Rounds     int    // at most, if they take long; 0: the session's
 	Metrics    []Metric
 	Contenders []Contender
 	Ratios     []Ratio

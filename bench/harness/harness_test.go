@@ -40,6 +40,11 @@ func TestContendersTakeTurns(t *testing.T) {
 	_, err := s.Measure(Experiment{Name: "e", Metrics: []Metric{"x"}, Contenders: []Contender{c("A"), c("B"), c("C")}})
 	require.NoError(t, err)
 	require.Equal(t, "ABCABCABC", order.String())
+
+	order.Reset()
+	_, err = s.Measure(Experiment{Name: "e", Rounds: 2, Contenders: []Contender{c("A"), c("B")}})
+	require.NoError(t, err)
+	require.Equal(t, "ABAB", order.String())
 }
 
 // A machine that is slow for one whole round changes no ratio.

@@ -32,7 +32,7 @@ func (s *Session) Measure(e Experiment) (Result, error) {
 		return nil, err
 	}
 	r := Result{}
-	for range max(1, s.Rounds) {
+	for range s.rounds(e.Rounds) {
 		for _, c := range e.Contenders {
 			runtime.GC() // nobody pays for what the one before left behind
 			sample, err := c.Run()
@@ -55,6 +55,15 @@ func (s *Session) Measure(e Experiment) (Result, error) {
 	}
 	s.Write(text + tables(e, r) + "\n")
 	return r, nil
+}
+
+// rounds are the session's, or at most so many.
+func (s *Session) rounds(most int) int {
+	n := max(1, s.Rounds)
+	if most > 0 {
+		n = min(n, most)
+	}
+	return n
 }
 
 // Section begins a family of experiments.

@@ -21,8 +21,8 @@ func (f *family) login() error {
 			"which is within all limits. A refused Check is of an account that has failed five times.",
 		Metrics: inLoop,
 		Contenders: []harness.Contender{
-			f.logins(ipv4, func(i int) netip.Addr { return netip.AddrFrom4([4]byte{198, 51, byte(i >> 8), byte(i)}) }),
-			f.logins("Check and Succeed, IPv6", func(i int) netip.Addr {
+			f.loginsOf(ipv4, func(i int) netip.Addr { return netip.AddrFrom4([4]byte{198, 51, byte(i >> 8), byte(i)}) }),
+			f.loginsOf("Check and Succeed, IPv6", func(i int) netip.Addr {
 				return netip.AddrFrom16([16]byte{0: 0x20, 1: 1, 2: 0xd, 3: 0xb8, 4: byte(i >> 8), 5: byte(i), 15: 1})
 			}),
 			{Name: "Check, refused", Run: f.refusedLogin},
@@ -43,14 +43,14 @@ func newGuard() (*guard.Guard, error) {
 	return guard.New(guard.Config{Store: memstore.New(memstore.Config{}), Secret: []byte("of the benchmark"), Policies: preset})
 }
 
-func (f *family) logins(row string, addr func(int) netip.Addr) harness.Contender {
+func (f *family) loginsOf(row string, addr func(int) netip.Addr) harness.Contender {
 	return harness.Contender{Name: row, Run: func() (harness.Sample, error) {
 		g, err := newGuard()
 		if err != nil {
 			return nil, err
 		}
 		const each = 100
-		attempts := make([]guard.Attempt, f.asks/each)
+		attempts := make([]guard.Attempt, f.logins/each)
 		for i := range attempts {
 			attempts[i] = guard.Attempt{Action: "login", Account: fmt.Sprintf("someone%d@example.com", i), IP: addr(i)}
 		}
@@ -67,7 +67,7 @@ func (f *family) logins(row string, addr func(int) netip.Addr) harness.Contender
 				return nil, err
 			}
 		}
-		return harness.Timed(1, f.asks, f.asks, login)
+		return harness.Timed(1, f.logins, f.logins, login)
 	}}
 }
 
@@ -78,7 +78,7 @@ func (f *family) refusedLogin() (harness.Sample, error) {
 	}
 	a := guard.Attempt{Action: "login", Account: "someone@example.com", IP: netip.MustParseAddr("198.51.100.9")}
 	ctx := context.Background()
-	return harness.Timed(1, f.asks, 5, func(int, int) (bool, error) {
+	return harness.Timed(1, f.logins, 5, func(int, int) (bool, error) {
 		pass, err := g.Check(ctx, a)
 		var denied *guard.Denied
 		if errors.As(err, &denied) {

@@ -13,9 +13,9 @@ const about = "All contenders admit a number per hour, and none of it comes back
 // Run measures the family.
 func Run(s *harness.Session) error {
 	s.Section("In memory", about)
-	f := family{Session: s, asks: 500_000, keys: 1_000_000}
+	f := family{Session: s, asks: 500_000, keys: 1_000_000, logins: 100_000}
 	if s.Quick {
-		f.asks, f.keys = 20_000, 50_000
+		f.asks, f.keys, f.logins = 20_000, 50_000, 5_000
 	}
 	for _, part := range []func() error{f.hotAdmitted, f.hotRefused, f.million, f.batch, f.login} {
 		if err := part(); err != nil {
@@ -27,8 +27,9 @@ func Run(s *harness.Session) error {
 
 type family struct {
 	*harness.Session
-	asks int // of a run, by each goroutine
-	keys int // of the many
+	asks   int // of a run, by each goroutine
+	keys   int // of the many
+	logins int // of a run
 }
 
 var inLoop = []harness.Metric{harness.Nanoseconds, harness.CPUTime, harness.Bytes, harness.Allocations}

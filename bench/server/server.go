@@ -107,7 +107,11 @@ func CloseAll() {
 // reason to give a call up.
 func (s *Server) Client(callers int) (*redis.Client, error) {
 	const patience = "dial_timeout=60s&read_timeout=60s&write_timeout=60s&pool_timeout=60s"
-	return redisstore.NewClient(fmt.Sprintf("redis://%s?pool_size=%d&%s", s.Addr, max(10, callers), patience))
+	client, err := redisstore.NewClient(fmt.Sprintf("redis://%s?pool_size=%d&%s", s.Addr, max(10, callers), patience))
+	if err != nil {
+		return nil, err
+	}
+	return client.(*redis.Client), nil // which it is of one server
 }
 
 // CPU is what the server has used of the processors so far.

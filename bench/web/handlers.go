@@ -61,20 +61,15 @@ func guarded(limit int) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return route(func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			peer, _ := netip.ParseAddrPort(r.RemoteAddr)
-			pass, err := g.Check(r.Context(), guard.Attempt{
-				Action: "api", Account: r.Header.Get("X-Customer"), APIKey: r.Header.Get("X-API-Key"), IP: peer.Addr(),
-			})
-			if err != nil {
-				httpguard.Refuse(w, r, err)
-				return
-			}
-			httpguard.SetRateLimit(w.Header(), pass)
-			next.ServeHTTP(w, r)
-		})
-	}), nil
+	edge, err := httpguard.New(httpguard.Config{Guard: g})
+	if err != nil {
+		return nil, err
+	}
+	return route(edge.Limit(func(r *http.Request) (guard.Attempt, bool) {
+		return guard.Attempt{
+			Action: "api", Account: r.Header.Get("X-Customer"), APIKey: r.Header.Get("X-API-Key"), IP: httpguard.ClientIP(r),
+		}, true
+	})), nil
 }
 
 func route(limits ...func(http.Handler) http.Handler) http.Handler {

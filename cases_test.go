@@ -98,15 +98,20 @@ func TestSprayingAndBotnetsAreStopped(t *testing.T) {
 	})
 }
 
-// RC-03: right passwords of one account at one instant, as many as the limit,
-// all get in.
+// RC-03, RC-04: right passwords of one account at one instant all get in, six times
+// as many as the limit: they wait for one another. Over Memcached, where a crowd may
+// be told to come again in a second, those within the limit do.
 func TestParallelRightPasswordsGetIn(t *testing.T) {
 	tell(t, nil, func(s *service) {
+		n := 30
+		if strings.HasSuffix(s.Name(), "memcached") {
+			n = 5
+		}
 		for range 3 {
 			var in atomic.Int64
 			var wg sync.WaitGroup
 			start := make(chan struct{})
-			for range 5 {
+			for range n {
 				wg.Go(func() {
 					<-start
 					if s.login(owner, correct).Status == 200 {
@@ -116,7 +121,7 @@ func TestParallelRightPasswordsGetIn(t *testing.T) {
 			}
 			close(start)
 			wg.Wait()
-			require.EqualValues(s, 5, in.Load())
+			require.EqualValues(s, n, in.Load())
 		}
 	})
 }

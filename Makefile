@@ -1,5 +1,5 @@
-# What people run here; `make` alone lists it. .ci/run is `make test chaos` on a bare
-# machine.
+# What people run here; `make` alone lists it. .ci/run is `make test chaos
+# test-clients` on a bare machine.
 
 GO        ?= go
 FUZZTIME  ?= 30s
@@ -15,11 +15,17 @@ SHELL       := /bin/bash
 MAKEFLAGS   += --no-print-directory
 TOOL        := $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help test check servers prometheus vuln chaos demo fuzz bench bench-redis bench-quick
+# What test-clients needs beside Go. A Node of its own is only there if the
+# machine's is too old.
+TOOLS20     := command -v npm >/dev/null && command -v curl >/dev/null && \
+               node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null
+OWNNODE     := clients/.node
+
+.PHONY: help test check servers prometheus vuln chaos test-clients node demo fuzz bench bench-redis bench-quick
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s  %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s  %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 test: check servers ## everything that must pass before a change goes in
 	@race=-race; cc=$$($(GO) env CC); \
@@ -68,6 +74,37 @@ chaos: servers ## break real servers under load and hold the bounds, in two minu
 	@# Without a server `servers` has said so; in CI it must be there.
 	@command -v redis-server >/dev/null || [ -n "$${CI:-}" ] || exit 0; \
 	set -x; $(GO) test ./internal/chaos -run '^TestChaos$$' -count=1 -timeout 4m -v -chaos
+
+test-clients: node ## other people's clients and parsers against the demo and the edge, in a minute
+	@# What is missing `node` has said; in CI it must be there.
+	@if ! { $(TOOLS20); }; then [ -z "$${CI:-}" ]; exit; fi; \
+	$(MAKE) -s clients/node_modules/.package-lock.json; \
+	check=$$($(TOOL) -n staticcheck); cd clients; set -x; \
+	$(GO) vet .; "$$check" .; \
+	$(GO) test -count=1 -parallel 16 -timeout 5m
+
+# Debian 12 has Node 18, which is too old for some of the clients.
+node: ## Node 20, npm and curl, installed where that is possible
+	@if $(TOOLS20); then exit; fi; \
+	missing=$$(for tool in node npm curl; do command -v $$tool >/dev/null || echo $$tool; done); \
+	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		export DEBIAN_FRONTEND=noninteractive; \
+		apt-get update -qq; \
+		apt-get install -y -qq --no-install-recommends $${missing/node/nodejs} >/dev/null || true; \
+		hash -r; \
+	fi; \
+	if ! { $(TOOLS20); } && command -v npm >/dev/null && command -v node >/dev/null; then \
+		npm install --silent --prefix $(OWNNODE) node-linux-$$(node -p process.arch)@20 >/dev/null || true; \
+		hash -r; \
+	fi; \
+	$(TOOLS20) || echo 'test-clients needs Node 20, npm and curl, which are not all here: skipped, or failed in CI'
+
+node test-clients: export PATH := $(CURDIR)/$(OWNNODE)/node_modules/.bin:$(PATH)
+
+# npm writes this file at the end.
+clients/node_modules/.package-lock.json: clients/package-lock.json
+	@npm ci --prefix clients --prefer-offline --ignore-scripts --no-audit --no-fund --silent || \
+		{ echo 'test-clients: npm cannot get the packages; `npm ci --prefix clients` tells why'; exit 1; }
 
 demo: ## run the demo service
 	$(GO) run ./cmd/demo

@@ -1,5 +1,5 @@
-# What people run here; `make` alone lists it. .ci/run is `make test chaos
-# test-clients` on a bare machine.
+# What people run here; `make` alone lists it. .ci/run is `make test examples chaos
+# test-clients bench-quick` on a bare machine.
 
 GO        ?= go
 FUZZTIME  ?= 30s
@@ -21,7 +21,7 @@ TOOLS20     := command -v npm >/dev/null && command -v curl >/dev/null && \
                node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null
 OWNNODE     := clients/.node
 
-.PHONY: help test check servers prometheus vuln chaos test-clients node demo fuzz bench bench-redis bench-quick
+.PHONY: help test check servers prometheus nginx vuln examples chaos test-clients node demo fuzz bench bench-redis bench-quick
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -38,16 +38,18 @@ test: check servers ## everything that must pass before a change goes in
 	@$(MAKE) vuln
 
 servers: ## the servers that tests start, installed where that is possible
-	@missing=$$(for server in redis-server memcached prometheus; do command -v $$server >/dev/null || echo $$server; done); \
+	@missing=$$(for server in redis-server memcached prometheus nginx; do command -v $$server >/dev/null || echo $$server; done); \
 	if [ -z "$$missing" ]; then exit; fi; \
 	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
 		echo "not installed, so tests over it are skipped:" $$missing; exit; \
 	fi; \
 	export DEBIAN_FRONTEND=noninteractive; \
 	apt-get update -qq; \
-	whole=$${missing/prometheus}; \
+	whole=$$(grep -vxE 'prometheus|nginx' <<<"$$missing" || true); \
 	if [ -n "$$whole" ]; then apt-get install -y -qq --no-install-recommends $$whole >/dev/null; fi; \
-	if [ "$$whole" != "$$missing" ]; then $(MAKE) prometheus; fi
+	for server in prometheus nginx; do \
+		if grep -qx $$server <<<"$$missing"; then $(MAKE) $$server; fi; \
+	done
 
 # Of Debian's package only the programs: the whole brings a dozen others for its
 # pages, and starts a service.
@@ -55,6 +57,14 @@ prometheus:
 	@dir=$$(mktemp -d); trap 'rm -r "$$dir"' EXIT; cd "$$dir"; \
 	apt-get download -qq -o APT::Sandbox::User=root prometheus; \
 	dpkg --fsys-tarfile prometheus_*.deb | tar -x -C /usr/local/bin --strip-components=3 ./usr/bin
+
+# Only the program and the libraries that it needs: the whole starts a service.
+nginx:
+	@dir=$$(mktemp -d); trap 'rm -r "$$dir"' EXIT; cd "$$dir"; \
+	apt-get download -qq -o APT::Sandbox::User=root nginx; \
+	dpkg --fsys-tarfile nginx_*.deb | tar -x -C /usr/local/bin --strip-components=3 ./usr/sbin; \
+	libraries=$$(dpkg --field nginx_*.deb Depends | tr ',' '\n' | sed -n 's/^ *\(lib[^ ]*\|zlib[^ ]*\).*/\1/p'); \
+	nginx -v 2>/dev/null || apt-get install -y -qq --no-install-recommends $$libraries >/dev/null
 
 check: ## format, vet and staticcheck: the quick part of test
 	@list=$$(gofmt -l .); \
@@ -69,6 +79,11 @@ vuln: ## known vulnerabilities, where their database can be reached
 	else \
 		echo 'govulncheck: database not reachable, skipped'; \
 	fi
+
+examples: ## vet and test the examples, a module with frameworks of its own
+	cd examples && $(GO) vet -tags nomsgpack ./...
+	@# The tag leaves out a codec of gin's that takes half a minute to compile.
+	cd examples && $(GO) test -tags nomsgpack -count=1 -timeout 2m ./...
 
 chaos: servers ## break real servers under load and hold the bounds, in two minutes
 	@# Without a server `servers` has said so; in CI it must be there.

@@ -18,7 +18,7 @@ var presetFiles embed.FS
 // defaults are the presets that make up Default, in its order. Each file is
 // named after its action; the other files are variants.
 var defaults = []string{
-	"login", "reauth",
+	"login", "reauth", "otp",
 	"password_reset", "reset_confirm",
 	"signup", "signup_confirm",
 	"api", "api_pro", "api_unauthenticated",
@@ -37,9 +37,9 @@ var parsedDefaults = sync.OnceValue(func() []guard.Policy {
 	return all
 })
 
-// Default returns the policies for the actions login, reauth, password_reset,
-// reset_confirm, signup, signup_confirm, api, api_pro, api_unauthenticated and
-// admin. The caller owns them.
+// Default returns the policies for the actions login, reauth, otp,
+// password_reset, reset_confirm, signup, signup_confirm, api, api_pro,
+// api_unauthenticated and admin. The caller owns them.
 //
 // api and api_pro are service tiers: the application looks the key up and names
 // the action of its customer's tier. A costly endpoint asks for more than one

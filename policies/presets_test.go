@@ -28,6 +28,8 @@ login/pace              about 120 per 1m0s                                      
 reauth/account          5 per 15m0s                                               by account                   failures  deny
 reauth/streak           10 failures free, then 30s ×2 up to 1h0m0s, locked at 80  by account, shared password  failures  deny
 reauth/pace             about 30 per 1m0s                                         by account                   attempts  deny
+otp/account             5 per 15m0s                                               by account                   failures  deny
+otp/streak              10 failures free, then 30s ×2 up to 1h0m0s, locked at 50  by account                   failures  deny
 password_reset/account  3 per 1h0m0s and 6 per 24h0m0s                            by account                   attempts  silent
 password_reset/ip       about 10 per 1h0m0s                                       by ip                        attempts  deny
 password_reset/network  about 40 per 1h0m0s                                       by ip/48                     attempts  deny

@@ -20,7 +20,7 @@ func TestAPolicyForNoActionIsRefused(t *testing.T) {
 	const rule = ": {ip: {by: ip, limit: 5 per 1m}}\n"
 	require.EqualError(t, load("logn"+rule+"login"+rule+"payments"+rule), own+": logn: no such action, did you mean login?\n"+
 		own+": payments: no such action\n"+
-		own+": the actions are login, reauth, password_reset, reset_confirm, signup, signup_confirm, api, api_pro, api_unauthenticated, admin")
+		own+": the actions are login, reauth, otp, password_reset, reset_confirm, signup, signup_confirm, api, api_pro, api_unauthenticated, admin")
 	for _, typed := range []string{"logins", "logim", "lgoin", "loginn"} {
 		require.ErrorContains(t, load(typed+rule), "did you mean login?", typed)
 	}

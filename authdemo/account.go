@@ -20,24 +20,9 @@ func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, in fiel
 		return invalid("weak_password", "new", err)
 	}
 	var hash string
-	attempt := guard.Attempt{Action: actReauth, Account: account.Email, IP: httpguard.ClientIP(r)}
-	ok, err := s.guard.Do(r.Context(), attempt, func(ctx context.Context, _ *guard.Pass) (bool, error) {
-		leave, err := s.enterGate(ctx, attempt.IP)
-		if err != nil {
-			return false, err
-		}
-		defer leave()
-		ok, err := s.hasher.Verify(in["current"], account.PasswordHash)
-		if ok {
-			hash = s.hasher.Hash(in["new"])
-		}
-		return ok, err
-	})
+	err := s.provePassword(r, account, in["current"], "current", func() { hash = s.hasher.Hash(in["new"]) })
 	if err != nil {
 		return err
-	}
-	if !ok {
-		return &problem{Status: http.StatusUnauthorized, Code: errCredentials.Code, text: "The current password is wrong.", field: "current"}
 	}
 	account, err = s.accounts.ChangePassword(r.Context(), account, hash)
 	if errors.Is(err, accounts.ErrNotFound) {
@@ -55,4 +40,27 @@ func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, in fiel
 	}
 	s.done(w, r, http.StatusNoContent, nil, "/account", noticePassword)
 	return nil
+}
+
+// provePassword compares the password of somebody who is logged in, under limits
+// of its own, and calls then, if any, while there is room to compute another hash.
+// field is where the password was typed.
+func (s *Service) provePassword(r *http.Request, account accounts.Account, typed, field string, then func()) error {
+	attempt := guard.Attempt{Action: actReauth, Account: account.Email, IP: httpguard.ClientIP(r)}
+	ok, err := s.guard.Do(r.Context(), attempt, func(ctx context.Context, _ *guard.Pass) (bool, error) {
+		leave, err := s.enterGate(ctx, attempt.IP)
+		if err != nil {
+			return false, err
+		}
+		defer leave()
+		ok, err := s.hasher.Verify(typed, account.PasswordHash)
+		if ok && then != nil {
+			then()
+		}
+		return ok, err
+	})
+	if err == nil && !ok {
+		err = &problem{Status: http.StatusUnauthorized, Code: errCredentials.Code, text: "The current password is wrong.", field: field}
+	}
+	return err
 }

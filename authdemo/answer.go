@@ -105,11 +105,20 @@ func (s *Service) refuse(w http.ResponseWriter, r *http.Request, err error, page
 	}
 	// Limits, a full gate, or a fault of ours.
 	s.logFault(r, "request failed", err)
-	if !wantsHTML(r) {
+	factor := lockedFactor(err)
+	if !wantsHTML(r) && !factor {
 		httpguard.Refuse(w, r, err)
 		return
 	}
 	p := httpguard.SetHeaders(w.Header(), err)
+	if factor {
+		p.Detail = "Waiting does not help, nor does a password reset. Whoever runs this service can open the account."
+	}
+	if !wantsHTML(r) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		writeBody(w, p.Status, p)
+		return
+	}
 	title := p.Title
 	if page == pages.Login && p.Status == http.StatusTooManyRequests {
 		v.OfferReset = true
@@ -119,6 +128,13 @@ func (s *Service) refuse(w http.ResponseWriter, r *http.Request, err error, page
 	}
 	v.Alert = strings.TrimSpace(title + ". " + p.Detail)
 	s.render(w, r, p.Status, page, v)
+}
+
+// lockedFactor reports that err is the lock of a second factor, which is the one
+// that no password reset opens.
+func lockedFactor(err error) bool {
+	denied := (*guard.Denied)(nil)
+	return errors.As(err, &denied) && denied.Locked && denied.Action == actOTP
 }
 
 // refusalPage draws what the guard's middleware refuses.
@@ -173,8 +189,12 @@ func (s *Service) done(w http.ResponseWriter, r *http.Request, status int, body 
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
-	body, _ := json.Marshal(v) // plain structs and maps of strings: never fails
 	w.Header().Set("Content-Type", "application/json")
+	writeBody(w, status, v)
+}
+
+func writeBody(w http.ResponseWriter, status int, v any) {
+	body, _ := json.Marshal(v) // plain structs and maps of strings: never fails
 	w.WriteHeader(status)
 	w.Write(append(body, '\n'))
 }

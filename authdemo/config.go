@@ -26,7 +26,8 @@ type Config struct {
 	// Instances is how many processes share Store; see guard.Config.
 	Instances int
 
-	// Secret is the guard's, at least 16 bytes.
+	// Secret is the guard's, at least 16 bytes. The keys of second factors are
+	// sealed under it, too: with another one they cannot be opened any more.
 	Secret []byte
 
 	// Policies must name all the actions that the service guards; usually

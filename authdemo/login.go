@@ -14,7 +14,9 @@ import (
 	"authguard/internal/fields"
 )
 
-// login: POST /login {email, password}.
+// login: POST /login {email, password}. The right password settles the attempt as
+// a success although a code may still be owed: the limits here bound guesses at the
+// password, and those at the code are counted by otp.
 func (s *Service) login(w http.ResponseWriter, r *http.Request, in fields.Values) error {
 	var account accounts.Account
 	attempt := guard.Attempt{Action: actLogin, Account: in["email"], IP: httpguard.ClientIP(r)}
@@ -37,6 +39,22 @@ func (s *Service) login(w http.ResponseWriter, r *http.Request, in fields.Values
 	if !ok {
 		return errCredentials
 	}
+	// Not before the password was right: until then nothing tells that there is one.
+	switch _, err := s.accounts.Factor(r.Context(), account.ID); {
+	case errors.Is(err, accounts.ErrNotFound):
+		return s.finishLogin(w, r, account)
+	case err != nil:
+		return err
+	}
+	if err := s.awaitCode(r.Context(), account); err != nil {
+		return err
+	}
+	s.done(w, r, http.StatusOK, map[string]string{"next": "otp"}, "/otp", "")
+	return nil
+}
+
+// finishLogin is the end of every login: the last factor was right.
+func (s *Service) finishLogin(w http.ResponseWriter, r *http.Request, account accounts.Account) error {
 	if err := s.signIn(r.Context(), account); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package authdemo
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
@@ -17,6 +18,8 @@ const (
 	noticeConfirmed notice = "confirmed"
 	noticeReset     notice = "reset"
 	noticePassword  notice = "password"
+	noticeFactorOn  notice = "second_factor_on"
+	noticeFactorOff notice = "second_factor_off"
 	noticeLogout    notice = "logout"
 )
 
@@ -25,6 +28,8 @@ var notices = map[notice]string{
 	noticeConfirmed: "Your account is open. Log in with the password that you chose.",
 	noticeReset:     "If the address has an account, a link is on its way. It is good for 24 hours.",
 	noticePassword:  "Your new password is set. All other sessions have ended; API keys stay valid.",
+	noticeFactorOn:  "The second factor is on. From now on a login asks for a code.",
+	noticeFactorOff: "The second factor is off. The password alone logs in.",
 	noticeLogout:    "You are logged out.",
 }
 
@@ -47,13 +52,17 @@ func (s *Service) accountPage(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err, pages.Error, pages.View{})
 		return
 	}
-	s.render(w, r, http.StatusOK, pages.Account, pages.View{User: a.Email, Notice: notices[notice(r.URL.Query().Get("notice"))]})
+	r = r.WithContext(context.WithValue(r.Context(), userKey{}, a))
+	s.render(w, r, http.StatusOK, pages.Account, pages.View{Notice: notices[notice(r.URL.Query().Get("notice"))]})
 }
 
 func (s *Service) render(w http.ResponseWriter, r *http.Request, status int, p pages.Page, v pages.View) {
 	v.Development = s.cfg.Development
 	if v.User == "" {
 		v.User = s.visitor(r)
+	}
+	if a, ok := r.Context().Value(userKey{}).(accounts.Account); ok && p == pages.Account {
+		v.Factor = s.factorView(r, a.ID, v.Factor)
 	}
 	if err := pages.Render(w, status, p, v); err != nil {
 		s.cfg.Log.ErrorContext(r.Context(), "page cannot be drawn", "err", err)

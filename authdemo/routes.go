@@ -16,6 +16,7 @@ import (
 const (
 	actLogin        = "login"
 	actReauth       = "reauth"
+	actOTP          = "otp"
 	actReset        = "password_reset"
 	actResetConfirm = "reset_confirm"
 	actSignup       = "signup"
@@ -26,7 +27,7 @@ const (
 	actAdmin        = "admin"
 )
 
-var actions = []string{actLogin, actReauth, actReset, actResetConfirm, actSignup, actConfirm, actAPI, actAPIPro, actNoKey, actAdmin}
+var actions = []string{actLogin, actReauth, actOTP, actReset, actResetConfirm, actSignup, actConfirm, actAPI, actAPIPro, actNoKey, actAdmin}
 
 // checkActions reports an action without a policy at start, rather than with
 // the first request for it.
@@ -90,10 +91,15 @@ func (s *Service) routes() http.Handler {
 		r.Group(func(r chi.Router) {
 			r.Use(s.sessions.LoadAndSave)
 			r.Post("/login", s.form(actLogin, pages.Login, s.login, "email", "password"))
+			r.Get("/otp", s.otpPage)
+			r.Post("/otp", s.asAwaited(s.form(actOTP, pages.OTP, s.otp, "code")))
 			r.Post("/logout", s.logout)
 			r.Get("/me", s.asUser(s.me))
 			r.Get("/account", s.accountPage)
 			r.Post("/account/password", s.asUser(s.form(actReauth, pages.Account, s.changePassword, "current", "new")))
+			r.Post("/account/otp", s.asUser(s.form(actReauth, pages.Account, s.beginFactor, "current")))
+			r.Post("/account/otp/confirm", s.asUser(s.form(actOTP, pages.Account, s.confirmFactor, "code")))
+			r.Post("/account/otp/remove", s.asUser(s.form(actReauth, pages.Account, s.removeFactor, "current", "code")))
 			r.Post("/api/keys", s.asUser(s.newKey))
 		})
 		if s.cfg.Development {

@@ -9,6 +9,7 @@ import (
 
 	"authguard/authdemo/accounts"
 	"authguard/authdemo/password"
+	"authguard/authdemo/secondfactor"
 	"authguard/guard"
 	"authguard/guard/httpguard"
 	"authguard/guard/promguard"
@@ -25,6 +26,7 @@ type Service struct {
 	sessions *scs.SessionManager
 	hasher   *password.Hasher
 	gate     *password.Gate
+	codes    *secondfactor.Codes
 	mails    *mailRoom
 	outbox   *Outbox      // nil unless mails stay here
 	streaks  []string     // rules of consecutive failures, as "login/streak"
@@ -72,6 +74,9 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 		return nil, err
 	}
 	if s.gate, err = password.NewGate(cfg.Gate); err != nil {
+		return nil, err
+	}
+	if s.codes, err = secondfactor.New(cfg.Secret); err != nil {
 		return nil, err
 	}
 	if s.accounts, err = accounts.Open(ctx, cfg.DB, cfg.Now); err != nil {

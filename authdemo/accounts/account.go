@@ -30,7 +30,7 @@ func (s *Store) ByID(ctx context.Context, id int64) (Account, error) {
 }
 
 // Restore makes the account of email as if it were new: with this password,
-// without API keys, reset links and sessions. If there is none, it makes one, and
+// without API keys, second factor, reset links and sessions. If there is none, it makes one, and
 // no mail confirms it.
 func (s *Store) Restore(ctx context.Context, email, passwordHash string) error {
 	return s.inTx(ctx, func(tx *sql.Tx) error {
@@ -40,6 +40,9 @@ func (s *Store) Restore(ctx context.Context, email, passwordHash string) error {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, "DELETE FROM api_keys WHERE account = ?", a.ID); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, dropFactor, a.ID); err != nil {
 			return err
 		}
 		return dropTokens(ctx, tx, ForReset, email)

@@ -18,6 +18,8 @@ var (
 	ErrNotFound     = errors.New("accounts: not found")
 	ErrInvalidToken = errors.New("accounts: token is unknown, used or expired")
 	ErrTooManyKeys  = errors.New("accounts: the account has as many API keys as it may")
+	ErrFactorOn     = errors.New("accounts: the account has a second factor")
+	ErrUsed         = errors.New("accounts: code is unknown or used")
 )
 
 // A Store is an open database. It is safe for concurrent use.

@@ -16,6 +16,7 @@ type Page string
 const (
 	Home         Page = "home"
 	Login        Page = "login"
+	OTP          Page = "otp" // asks for the code of a second factor
 	Register     Page = "register"
 	Confirm      Page = "confirm"       // ends a sign-up; a mailed link opens it
 	Reset        Page = "reset"         // asks for a reset link
@@ -37,8 +38,22 @@ type View struct {
 	Invalid     string // the field of the form that Alert is about
 	Token       string // of the mailed link
 	Key         string // a new API key, shown once
+	Factor      Factor // on the account page
 	Data        any    // of the page: see its template
 	Page        Page   // is set by Render
+}
+
+// A Factor is what the account page shows of the second factor.
+type Factor struct {
+	On    bool
+	Since string // the day when it was turned on
+	Left  int    // recovery codes that were not used
+
+	Begun  bool // a code is awaited that turns it on
+	Secret string
+	QR     template.URL // an image of Secret; both are shown once
+
+	RecoveryCodes []string // new ones, shown once
 }
 
 //go:embed templates/*.html style.css
@@ -46,7 +61,7 @@ var files embed.FS
 
 var templates = func() map[Page]*template.Template {
 	set := make(map[Page]*template.Template)
-	for _, p := range []Page{Home, Login, Register, Confirm, Reset, ResetConfirm, Account, Outbox, Attack, Error} {
+	for _, p := range []Page{Home, Login, OTP, Register, Confirm, Reset, ResetConfirm, Account, Outbox, Attack, Error} {
 		set[p] = template.Must(template.ParseFS(files, "templates/layout.html", fmt.Sprintf("templates/%s.html", p)))
 	}
 	return set

@@ -23,13 +23,17 @@ var guarded = map[string][]string{
 	"POST /password-reset":         {"email", owner},
 	"POST /password-reset/confirm": {"token", "t", "password", "a good password"},
 	"POST /account/password":       {"current", "guess", "new", "new words of mine"},
+	"POST /otp":                    {"code", "guess"},
+	"POST /account/otp":            {"current", "guess"},
+	"POST /account/otp/confirm":    {"code", "guess"},
+	"POST /account/otp/remove":     {"current", "guess", "code", "guess"},
 	"GET /api/quote":               nil,
 	"GET /api/export":              nil,
 }
 
 // unguarded are the others, and why.
 var unguarded = map[string]string{
-	"GET /healthz": "a probe", "GET /readyz": "a probe", "GET /style.css": "no secret", "GET /": "a page", "GET /login": "a page",
+	"GET /healthz": "a probe", "GET /readyz": "a probe", "GET /style.css": "no secret", "GET /": "a page", "GET /login": "a page", "GET /otp": "a page",
 	"GET /register": "a page", "GET /register/confirm": "a page", "GET /password-reset": "a page", "GET /account": "a page", "GET /me": "a session",
 	"GET /password-reset/confirm": "a page; what its token may do is TestARefusedAddressLiftsNothingByALink",
 	"POST /logout":                "ends a session", "POST /api/keys": "a session, five keys in all", "GET /dev/outbox": "development mode",
@@ -44,8 +48,12 @@ func over(store *guardtest.Store) func(*Config) { return func(c *Config) { c.Sto
 // Retry-After; or it is known to need no guard, and charges nobody (MC-05).
 func TestEveryRouteIsGuardedOrKnownToNeedNoGuard(t *testing.T) {
 	store := guardtest.Open(t)
-	w := newWorld(t, development, over(store)).withOwner()
-	key := w.loggedIn("127.0.0.1").newKey()
+	w := newWorld(t, development, over(store))
+	plain := w.withOwner().loggedIn("127.0.0.1")
+	key := plain.newKey()
+	plain.begin()
+	w.restore(other)
+	w.turnOn(other)
 	for _, accept := range []string{"application/json", browser} {
 		for _, apiKey := range []string{"", "wrong", key} {
 			guardtest.EveryRoute(t, guardtest.Table{
@@ -64,11 +72,17 @@ func TestEveryRouteIsGuardedOrKnownToNeedNoGuard(t *testing.T) {
 				Guarded:   slices.Sorted(maps.Keys(guarded)),
 				Unguarded: unguarded,
 				Request: func(method, path string) *http.Request {
-					c := w.loggedIn("127.0.0.1").accepting(accept)
+					c := w.from("127.0.0.1").accepting("application/json")
+					email := owner
+					if path == "/otp" {
+						email = other // who owes a code now
+					}
+					require.Equal(t, http.StatusOK, c.login(email, ownerPassword).Code)
+					c.accepting(accept)
 					c.header.Set("X-API-Key", apiKey)
 					return c.request(method, path, "application/json", body(guarded[method+" "+path]))
 				},
-				Verified: w.svc.Hasher().Computed,
+				Verified: func() int64 { return w.svc.Hasher().Computed() + w.svc.codes.Compared() },
 			})
 		}
 	}
@@ -76,11 +90,20 @@ func TestEveryRouteIsGuardedOrKnownToNeedNoGuard(t *testing.T) {
 
 // MO-06: and what each is charged adds up, so that it refuses in the end.
 func TestEveryGuardedRouteRefusesInTheEnd(t *testing.T) {
-	c := newWorld(t, development).withOwner().loggedIn("127.0.0.1")
-	c.addr = "198.51.100.9"
+	w := newWorld(t, development).withOwner()
+	c := w.loggedIn("127.0.0.1")
+	c.begin()
+	w.restore(other)
+	w.turnOn(other)
+	half := w.from("127.0.0.1")
+	half.login(other, ownerPassword)
 	for route, fields := range guarded {
 		method, path, _ := strings.Cut(route, " ")
-		refused := false
+		c, refused := c, false
+		if path == "/otp" {
+			c = half
+		}
+		c.addr = "198.51.100.9"
 		for i := 0; i <= 300 && !refused; i++ {
 			refused = c.send(method, path, "application/json", body(fields)).Code == http.StatusTooManyRequests
 		}

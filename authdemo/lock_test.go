@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func decode(t *testing.T, rec *httptest.ResponseRecorder, v any) {
+func decode(t testing.TB, rec *httptest.ResponseRecorder, v any) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal(rec.Body.Bytes(), v), rec.Body.String())
 }

@@ -88,8 +88,14 @@ const (
 
 func (w *world) withOwner() *world {
 	w.Helper()
-	require.NoError(w, w.svc.accounts.Restore(w.Context(), owner, w.svc.hasher.Hash(ownerPassword)))
+	w.restore(owner)
 	return w
+}
+
+// restore makes an account with the owner's password.
+func (w *world) restore(email string) {
+	w.Helper()
+	require.NoError(w, w.svc.accounts.Restore(w.Context(), email, w.svc.hasher.Hash(ownerPassword)))
 }
 
 // client is a browser or a program at one address.

@@ -1,6 +1,6 @@
 // Package authdemo is a small login service that shows how an application is
-// guarded: sign-up, login, password reset and an API with keys, over JSON and
-// as plain HTML forms.
+// guarded: sign-up, login with a second factor, password reset and an API with
+// keys, over JSON and as plain HTML forms.
 //
 // A [Service] is an http.Handler; routes.go has all its routes. Behind each of
 // them the order is the same:
@@ -19,4 +19,8 @@
 // what there is to say goes to the mailbox. An account comes to be only when
 // the mailed link is opened, and with the password chosen then: whoever signs
 // up with somebody else's address gets nothing by it.
+//
+// A login of an account with a second factor (package secondfactor) has two steps,
+// each guarded for itself. Between them the session knows whose code is awaited,
+// and is good for nothing else.
 package authdemo

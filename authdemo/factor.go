@@ -123,6 +123,7 @@ func (s *Service) factorView(r *http.Request, account int64, v pages.Factor) pag
 		s.logFault(r, "second factor not looked up", err)
 		return v
 	}
+	v.Off = true
 	_, err = s.accounts.BegunFactor(r.Context(), account)
 	v.Begun = err == nil
 	return v

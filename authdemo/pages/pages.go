@@ -45,9 +45,9 @@ type View struct {
 
 // A Factor is what the account page shows of the second factor.
 type Factor struct {
-	On    bool
-	Since string // the day when it was turned on
-	Left  int    // recovery codes that were not used
+	On, Off bool   // neither if it is not known
+	Since   string // the day when it was turned on
+	Left    int    // recovery codes that were not used
 
 	Begun  bool // a code is awaited that turns it on
 	Secret string

@@ -288,8 +288,8 @@ func TestOneCodeLetsOneInHoweverManyUseItAtOnce(t *testing.T) {
 		}
 		wg.Wait()
 		require.Equal(t, 1, codes[http.StatusOK], name)
-		require.Equal(t, 5, codes[http.StatusUnauthorized], name)
-		require.Equal(t, 14, codes[http.StatusTooManyRequests], name)
+		require.LessOrEqual(t, codes[http.StatusUnauthorized], 5, name)
+		require.Equal(t, 19, codes[http.StatusUnauthorized]+codes[http.StatusTooManyRequests], name)
 	}
 }
 

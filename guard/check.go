@@ -71,7 +71,6 @@ func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 			pass.silenced = pass.silenced || pass.rule(i).Effect == Silent
 		}
 	}
-	g.begin(pass)
 	g.observe(ctx, Event{Kind: Admitted, Action: p.action})
 	return pass, nil
 }

@@ -14,12 +14,19 @@ import (
 // hash, so that counting costs one atomic operation; two that fall together only
 // make somebody wait in vain, for maxWait at most.
 type unsettled struct {
-	counts  [unsettledSlots]atomic.Uint64 // see passCount
-	refused []atomic.Uint64               // see fresh; nil in a process that is alone
-	all     atomic.Int64                  // who wait
+	slots   [unsettledSlots]subjects
+	refused []atomic.Uint64 // see fresh; nil in a process that is alone
+	all     atomic.Int64    // who wait
 
 	mu      sync.Mutex
 	waiting map[slot][]chan struct{} // first come first
+}
+
+// subjects are those that fall in one slot.
+type subjects struct {
+	passes   atomic.Uint64 // not settled, see passCount
+	asking   atomic.Int32  // attempts about which the store is being asked
+	gaveBack atomic.Uint32 // passes that gave something back, so far
 }
 
 // slot stands for the subjects that are counted together.
@@ -70,7 +77,7 @@ func (c passCount) any() bool    { return c.now > 0 || c.old > 0 }
 // change counts n more passes of a span, 1 or -1, and reports whether any is left.
 func (u *unsettled) change(s slot, span uint32, n int) bool {
 	for {
-		w := u.counts[s].Load()
+		w := u.slots[s].passes.Load()
 		c := unpackCount(w, span)
 		switch {
 		case n > 0 && c.now < 1<<16-1:
@@ -80,19 +87,22 @@ func (u *unsettled) change(s slot, span uint32, n int) bool {
 		case n < 0 && c.span == span+1 && c.old > 0:
 			c.old--
 		}
-		if u.counts[s].CompareAndSwap(w, c.pack()) {
+		if u.slots[s].passes.CompareAndSwap(w, c.pack()) {
 			return c.any()
 		}
 	}
 }
 
 func (u *unsettled) any(s slot, now time.Time) bool {
-	return unpackCount(u.counts[s].Load(), spanOf(now)).any()
+	return unpackCount(u.slots[s].passes.Load(), spanOf(now)).any()
 }
 
 // settle takes a pass of a span out. What it gave back is for one who waits; when
 // none is left that could give anything back, nobody need wait any longer.
 func (u *unsettled) settle(s slot, span uint32, gaveBack bool) {
+	if gaveBack {
+		u.slots[s].gaveBack.Add(1)
+	}
 	left := u.change(s, span, -1)
 	if u.all.Load() == 0 || left && !gaveBack {
 		return
@@ -120,11 +130,13 @@ func (u *unsettled) wake(s slot, all bool) {
 }
 
 // wait returns when one may be let go, true, or need not wait any longer: false.
-func (u *unsettled) wait(ctx context.Context, s slot, now func() time.Time, timeout <-chan time.Time) bool {
+func (u *unsettled) wait(ctx context.Context, s slot, now func() time.Time, d time.Duration) bool {
 	c := u.queue(s)
 	if c == nil {
 		return false
 	}
+	timeout := time.NewTimer(d)
+	defer timeout.Stop()
 	if !u.any(s, now()) { // all have settled before it stood in the queue
 		u.leave(s, c, false)
 		return true
@@ -133,7 +145,7 @@ func (u *unsettled) wait(ctx context.Context, s slot, now func() time.Time, time
 	case <-c:
 		u.leave(s, c, false)
 		return true
-	case <-timeout:
+	case <-timeout.C:
 	case <-ctx.Done():
 	}
 	u.leave(s, c, true)

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"authguard/limiter"
@@ -15,40 +16,77 @@ import (
 // which this one does not know.
 const elsewhere = 250 * time.Millisecond
 
+// answering is how long an attempt waits, when it is refused, for others that are
+// just being asked about: whether they hold what it lacks is known in a moment.
+const answering = 50 * time.Millisecond
+
 // takeInTurn charges a pass, after waiting where that may help.
 func (g *Guard) takeInTurn(ctx context.Context, p *Pass) (bool, error) {
 	p.findSlots()
-	expected := g.expects(p)
-	ok, err := g.take(ctx, p)
-	if ok || err != nil {
-		return ok, err
-	}
-	refusal := p.lacks()
-	switch {
-	case refusal == nil:
-		return false, nil
-	case !expected && !g.unsettled.any(slotOf(refusal.Key), g.now()):
-		if !g.unsettled.fresh(refusal, g.now()) || !sleep(ctx, elsewhere) {
-			return false, nil
+	u, began := &g.unsettled, time.Time{}
+	for {
+		var gaveBack [len(p.slots)]uint32
+		for i, s := range p.slots[:p.inSlots] {
+			gaveBack[i] = u.slots[s].gaveBack.Load()
 		}
-		return g.take(ctx, p)
-	}
-	timeout := time.NewTimer(maxWait)
-	defer timeout.Stop()
-	for ; refusal != nil; refusal = p.lacks() {
-		if s := slotOf(refusal.Key); g.unsettled.any(s, g.now()) {
-			if !g.unsettled.wait(ctx, s, g.now, timeout.C) {
-				return false, nil
-			}
-		} else if !expected {
-			return false, nil // nobody has settled since it was asked
-		}
-		expected = g.expects(p)
-		if ok, err = g.take(ctx, p); ok || err != nil {
+		ok, err := g.ask(ctx, p)
+		if ok || err != nil {
 			return ok, err
 		}
+		refusal := p.lacks()
+		i := p.slotIndex(refusal)
+		if i < 0 {
+			return false, nil
+		}
+		if began.IsZero() {
+			began = time.Now()
+		}
+		s := p.slots[i]
+		more := func() bool { return u.slots[s].gaveBack.Load() != gaveBack[i] } // since it was asked
+		for !more() && !u.any(s, g.now()) && u.slots[s].asking.Load() > 0 && time.Since(began) < answering {
+			if !sleep(ctx, time.Millisecond) {
+				return false, nil
+			}
+		}
+		switch left := maxWait - time.Since(began); {
+		case more() && left > 0:
+		case u.any(s, g.now()) && left > 0:
+			if !u.wait(ctx, s, g.now, left) {
+				return false, nil
+			}
+			if !more() { // all have failed, or others were sooner
+				if !u.any(s, g.now()) {
+					return false, nil
+				}
+			}
+		case u.fresh(refusal, g.now()):
+			if !sleep(ctx, elsewhere) {
+				return false, nil
+			}
+			return g.ask(ctx, p)
+		default:
+			return false, nil
+		}
 	}
-	return false, nil
+}
+
+// ask charges a pass and, if it is admitted, counts it among those that are not
+// settled, before anybody can believe that it is not there.
+func (g *Guard) ask(ctx context.Context, p *Pass) (bool, error) {
+	for _, s := range p.slots[:p.inSlots] {
+		g.unsettled.slots[s].asking.Add(1)
+	}
+	ok, err := g.take(ctx, p)
+	if ok {
+		p.checked = g.now() // it may have waited
+	}
+	for _, s := range p.slots[:p.inSlots] {
+		if ok {
+			g.unsettled.change(s, spanOf(p.checked), 1)
+		}
+		g.unsettled.slots[s].asking.Add(-1)
+	}
+	return ok, err
 }
 
 // findSlots notes whose charges by this pass may be given back by a success.
@@ -63,29 +101,19 @@ func (p *Pass) findSlots() {
 	}
 }
 
-// begin counts p among the passes that are not settled.
-func (g *Guard) begin(p *Pass) {
-	p.checked = g.now() // it may have waited
-	for _, s := range p.slots[:p.inSlots] {
-		g.unsettled.change(s, spanOf(p.checked), 1)
-	}
-}
-
-// end takes it out again.
+// end takes a pass out of those that are not settled.
 func (g *Guard) end(p *Pass, gaveBack bool) {
 	for _, s := range p.slots[:p.inSlots] {
 		g.unsettled.settle(s, spanOf(p.checked), gaveBack)
 	}
 }
 
-// expects reports that this process may give something back to a subject of p.
-func (g *Guard) expects(p *Pass) bool {
-	for _, s := range p.slots[:p.inSlots] {
-		if g.unsettled.any(s, p.checked) {
-			return true
-		}
+// slotIndex is where a refusal's subject is among p's slots, or -1.
+func (p *Pass) slotIndex(refusal *limiter.Charge) int {
+	if refusal == nil {
+		return -1
 	}
-	return false
+	return slices.Index(p.slots[:p.inSlots], slotOf(refusal.Key))
 }
 
 // lacks is what refuses p, if each rule that does counts failures, which others may

@@ -104,8 +104,7 @@ node: ## Node 20, npm and curl, installed where that is possible
 	missing=$$(for tool in node npm curl; do command -v $$tool >/dev/null || echo $$tool; done); \
 	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		export DEBIAN_FRONTEND=noninteractive; \
-		apt-get update -qq; \
-		apt-get install -y -qq --no-install-recommends $${missing/node/nodejs} >/dev/null || true; \
+		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends $${missing/node/nodejs} >/dev/null; } || true; \
 		hash -r; \
 	fi; \
 	if ! { $(TOOLS20); } && command -v npm >/dev/null && command -v node >/dev/null; then \
@@ -118,7 +117,8 @@ node test-clients: export PATH := $(CURDIR)/$(OWNNODE)/node_modules/.bin:$(PATH)
 
 # npm writes this file at the end.
 clients/node_modules/.package-lock.json: clients/package-lock.json
-	@npm ci --prefix clients --prefer-offline --ignore-scripts --no-audit --no-fund --silent || \
+	@npm ci --prefix clients --prefer-offline --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=5000 \
+		--ignore-scripts --no-audit --no-fund --silent || \
 		{ echo 'test-clients: npm cannot get the packages; `npm ci --prefix clients` tells why'; exit 1; }
 
 demo: ## run the demo service

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -18,6 +19,8 @@ type try struct {
 	status         int
 	retryAfter     string
 }
+
+func (t try) String() string { return fmt.Sprintf("%d (Retry-After: %s)", t.status, t.retryAfter) }
 
 // wire stands between a client and the demo, changes nothing, and writes down what
 // passes: what a client did is not asked of the client.

@@ -8,6 +8,7 @@ type Attempt struct {
 	Action  string     // names the policy
 	Account string     // as typed
 	IP      netip.Addr // the client's address, from a source that the client cannot write
+	Device  string     // the value of the client's device cookie as it came; see [Guard.TrustDevice]
 	APIKey  string     // the key presented, or its id
 	Tenant  string
 	Parts   map[string]string // what rules by part:NAME count by

@@ -22,6 +22,10 @@ const (
 	// ByIPAndAccount counts by the pair.
 	ByIPAndAccount By = "ip+account"
 
+	// ByDevice counts by the device that the client was recognised by, and goes
+	// with TrustedClients only.
+	ByDevice By = "device"
+
 	// ByAPIKey counts by the API key presented (Attempt.APIKey).
 	ByAPIKey By = "api_key"
 
@@ -57,6 +61,9 @@ func (k subjectKind) fixes(m subjectKind) bool {
 	case k == m, m.kind == kindGlobal, k.kind == kindIPAccount && m.kind == kindAccount:
 		return true
 	}
+	if k.kind == kindDevice {
+		return m.kind == kindAccount // each entry of a cookie is for one
+	}
 	return k.ofAddress() && m.kind == kindIP && m.bits <= k.bits
 }
 
@@ -64,6 +71,7 @@ const (
 	kindAccount   = 'a'
 	kindIP        = 'i'
 	kindIPAccount = 'b'
+	kindDevice    = 'd'
 	kindAPIKey    = 'k'
 	kindTenant    = 't'
 	kindGlobal    = 'g'
@@ -80,6 +88,8 @@ func (b By) parse() (subjectKind, error) {
 		return subjectKind{kind: kindIP, bits: defaultV6Bits}, nil
 	case ByIPAndAccount:
 		return subjectKind{kind: kindIPAccount, bits: defaultV6Bits}, nil
+	case ByDevice:
+		return subjectKind{kind: kindDevice}, nil
 	case ByAPIKey:
 		return subjectKind{kind: kindAPIKey}, nil
 	case ByTenant:
@@ -100,5 +110,5 @@ func (b By) parse() (subjectKind, error) {
 		}
 		return subjectKind{kind: kindPart, part: s}, nil
 	}
-	return subjectKind{}, fmt.Errorf("is %q, want account, ip, ip/BITS, ip+account, api_key, tenant, global or part:NAME", b)
+	return subjectKind{}, fmt.Errorf("is %q, want account, ip, ip/BITS, ip+account, device, api_key, tenant, global or part:NAME", b)
 }

@@ -94,12 +94,12 @@ func TestResolverMergesAliases(t *testing.T) {
 	ids := map[string]string{"alice": "17", "alice@example.com": "17"}
 	asked := 0
 	b := newBench(t, func(c *guard.Config) {
-		c.Resolve = func(_ context.Context, name string) (string, error) {
+		c.Resolve = func(_ context.Context, name string) (guard.Account, error) {
 			asked++
 			if name == "broken" {
-				return "", errors.New("no database")
+				return guard.Account{}, errors.New("no database")
 			}
-			return ids[name], nil
+			return guard.Account{ID: ids[name]}, nil
 		}
 	}, login(accountRule()))
 	for i := range 5 {

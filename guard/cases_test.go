@@ -53,8 +53,8 @@ func TestWithoutAResolverTheAddressBoundsAllNames(t *testing.T) {
 // in whatever spelling; a name that nobody has is counted in all spellings, too.
 func TestNoSpellingAndNoAliasBuysAGuess(t *testing.T) {
 	b := newBench(t, func(c *guard.Config) {
-		c.Resolve = func(_ context.Context, name string) (string, error) {
-			return map[string]string{"bob": "17", "bob@example.com": "17"}[name], nil
+		c.Resolve = func(_ context.Context, name string) (guard.Account, error) {
+			return guard.Account{ID: map[string]string{"bob": "17", "bob@example.com": "17"}[name]}, nil
 		}
 	}, login(guard.Rule{Name: "account", By: guard.ByAccount, Limits: window(3, 15*time.Minute)}))
 	for i, names := range [][]string{

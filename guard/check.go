@@ -41,13 +41,13 @@ func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 	if err != nil {
 		return nil, err
 	}
-	who, err := g.identify(ctx, p, a.Account)
+	who, err := g.identify(ctx, p, &a)
 	if err != nil {
 		return nil, g.undecided(ctx, p.action, err)
 	}
 	var buf [8]subjectHash
-	subjects := g.hash.subjects(buf[:0], p.kinds, &a, who)
-	pass := &Pass{Account: who.account, guard: g, policy: p, limits: p.limitsFor(who), checked: g.now()}
+	subjects := g.hash.subjects(buf[:0], p.kinds, &a, &who)
+	pass := &Pass{Account: who.account, guard: g, policy: p, limits: p.limitsFor(&who), trusted: who.trusted, checked: g.now()}
 	pass.charges, err = p.charges(pass.limits, subjects, cmp.Or(a.Cost, 1))
 	if err != nil {
 		return nil, err
@@ -84,12 +84,16 @@ func (g *Guard) policy(action string) (*policy, error) {
 	return nil, fmt.Errorf("%w: %q", ErrNoPolicy, action)
 }
 
-// identify is the account of an attempt under p.
-func (g *Guard) identify(ctx context.Context, p *policy, account string) (identity, error) {
+// identify is the account of an attempt under p, and its client's class.
+func (g *Guard) identify(ctx context.Context, p *policy, a *Attempt) (identity, error) {
 	if !p.countsAccounts {
-		return identity{account: g.canonical(account)}, nil // whose id nobody needs
+		return identity{account: g.canonical(a.Account)}, nil // whose id nobody needs
 	}
-	return g.identifyAccount(ctx, p.action, account)
+	who, err := g.identifyAccount(ctx, p.action, a.Account)
+	if err != nil {
+		return identity{}, err
+	}
+	return g.recognise(who, a.Device), nil
 }
 
 // identifyAccount resolves an account. A name that cannot be one is nobody's: the
@@ -100,11 +104,11 @@ func (g *Guard) identifyAccount(ctx context.Context, action, account string) (id
 	if who.account == "" || g.resolve == nil {
 		return who, nil
 	}
-	id, err := g.resolve(ctx, who.account)
+	known, err := g.resolve(ctx, who.account)
 	if err != nil {
 		return identity{}, g.unavailable(ctx, action, fmt.Errorf("resolver: %w", err))
 	}
-	who.id = id
+	who.known = known
 	return who, nil
 }
 
@@ -141,11 +145,14 @@ func (g *Guard) canonical(account string) string {
 }
 
 // limitsFor are the limits that an attempt of who is charged to.
-func (p *policy) limitsFor(who identity) []ruleLimit {
-	if who.account == "" {
+func (p *policy) limitsFor(who *identity) []ruleLimit {
+	switch {
+	case who.trusted:
+		return p.trusted
+	case who.account == "":
 		return p.anonymous
 	}
-	return p.limits
+	return p.untrusted
 }
 
 // charges asks cost of each limit, for the subjects of p's kinds.

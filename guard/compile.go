@@ -12,9 +12,12 @@ type policy struct {
 	rules     []Rule
 	kinds     []subjectKind // each subject once
 	limits    []ruleLimit   // of all rules, in order
+	untrusted []ruleLimit   // those of an untrusted client
 	anonymous []ruleLimit   // those of an attempt without an account
+	trusted   []ruleLimit   // those of a trusted client
 
-	countsAccounts, countsAddresses, countsLocally bool
+	countsAccounts                 bool // or tells clients apart by their account
+	countsAddresses, countsLocally bool
 }
 
 // ruleLimit is one limit of one rule.
@@ -27,6 +30,10 @@ type ruleLimit struct {
 	tag      string
 	advisory int
 }
+
+// sharedScopes take the place of an action where actions share state: no action
+// has such a name. Each class of clients has state of its own.
+var sharedScopes = [...]string{AllClients: "", UntrustedClients: "untrusted clients", TrustedClients: "trusted clients"}
 
 // compile lays out the limits of a valid p for one of so many instances.
 func compile(p Policy, hash *hasher, instances int64) *policy {
@@ -41,7 +48,7 @@ func compile(p Policy, hash *hasher, instances int64) *policy {
 		}
 		scope, name := p.Action, r.Name
 		if r.Shared != "" {
-			scope, name = "", r.Shared // no action has this name
+			scope, name = sharedScopes[r.Clients], r.Shared
 		}
 		group := 0
 		if r.Effect != Deny {
@@ -59,11 +66,17 @@ func compile(p Policy, hash *hasher, instances int64) *policy {
 				c.countsLocally = true
 			}
 			c.limits = append(c.limits, limit)
-			if !kind.ofAccount() {
-				c.anonymous = append(c.anonymous, limit)
+			if r.Clients.have(false) {
+				c.untrusted = append(c.untrusted, limit)
+				if !kind.ofAccount() {
+					c.anonymous = append(c.anonymous, limit)
+				}
+			}
+			if r.Clients.have(true) {
+				c.trusted = append(c.trusted, limit)
 			}
 		}
-		c.countsAccounts = c.countsAccounts || kind.ofAccount() || members >= 0 && c.kinds[members].ofAccount()
+		c.countsAccounts = c.countsAccounts || r.Clients != AllClients || kind.ofAccount() || members >= 0 && c.kinds[members].ofAccount()
 		c.countsAddresses = c.countsAddresses || kind.ofAddress()
 	}
 	return c

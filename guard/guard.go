@@ -18,7 +18,8 @@ type Guard struct {
 	local    limiter.Store // for rules that count locally while store fails; nil if there are none
 	hash     *hasher
 	policies map[string]*policy
-	resolve  func(context.Context, string) (string, error)
+	devices  deviceKeys
+	resolve  func(context.Context, string) (Account, error)
 	opaque   bool
 	observer Observer
 	now      func() time.Time
@@ -36,14 +37,20 @@ type Config struct {
 	// ones are best. All processes that share a store must share it.
 	Secret []byte
 
+	// PreviousSecret, if not nil, is the secret before Secret: device cookies
+	// that it has signed are good until they expire, and signed anew when their
+	// device is trusted once more. Counts begin anew with a new secret.
+	PreviousSecret []byte
+
 	// Policies, one an action.
 	Policies []Policy
 
-	// Resolve, if not nil, maps a canonical account name to the account's id,
-	// so that all names of one account share its counts. It returns "" for a
-	// name that it does not know, which is then counted under its text.
-	// An error refuses the attempt as unavailable. It is called once an attempt.
-	Resolve func(ctx context.Context, account string) (id string, err error)
+	// Resolve, if not nil, finds the account of a canonical name, so that all
+	// names of one account share its counts, and that devices of the account are
+	// known. It returns the zero Account for a name that it does not know, in the
+	// same time. An error refuses the attempt as unavailable. It is called once an
+	// attempt, refused ones included. Without it nobody is trusted.
+	Resolve func(ctx context.Context, account string) (Account, error)
 
 	// Opaque takes account names byte for byte. Otherwise they are user names
 	// or e-mail addresses, and folded; see [Canonical].
@@ -77,6 +84,17 @@ func New(c Config) (*Guard, error) {
 	if len(c.Policies) == 0 {
 		return nil, errors.New("guard: Config.Policies is empty")
 	}
+	secrets := [][]byte{c.Secret}
+	if c.PreviousSecret != nil {
+		if len(c.PreviousSecret) < minSecret {
+			return nil, fmt.Errorf("guard: Config.PreviousSecret is %d bytes, want at least %d", len(c.PreviousSecret), minSecret)
+		}
+		secrets = append(secrets, c.PreviousSecret)
+	}
+	devices, err := newDeviceKeys(secrets...)
+	if err != nil {
+		return nil, err
+	}
 	hash, err := newHasher(c.Secret, "subjects v1")
 	if err != nil {
 		return nil, err
@@ -84,6 +102,7 @@ func New(c Config) (*Guard, error) {
 	g := &Guard{
 		store:    c.Store,
 		hash:     hash,
+		devices:  devices,
 		policies: make(map[string]*policy, len(c.Policies)),
 		resolve:  c.Resolve,
 		opaque:   c.Opaque,

@@ -14,6 +14,7 @@ type Status struct {
 	Action   string
 	Rule     string // name in its policy
 	By       By
+	Clients  Clients // whom the rule counts
 	Effect   Effect
 	Limit    limiter.Limit
 	Subject  string           // keyed hash of the subject, as in an [Event]
@@ -25,19 +26,25 @@ func (s Status) Used() int64 { return s.Decision.Limit - s.Decision.Remaining }
 
 // Inspect explains what Check would say to a, limit by limit, and charges
 // nothing. Rules that count by something that a does not have are left out, so
-// that an operator can ask about an account alone, or an address alone.
+// that an operator can ask about an account alone, or an address alone. With a
+// device cookie of the account, a's limits are those of trusted clients; without
+// one, the answer has those of both classes, and Status.Clients tells them apart.
 func (g *Guard) Inspect(ctx context.Context, a Attempt) ([]Status, error) {
 	p, err := g.policy(a.Action)
 	if err != nil {
 		return nil, err
 	}
-	who, err := g.identify(ctx, p, a.Account)
+	who, err := g.identify(ctx, p, &a)
 	if err != nil {
 		return nil, err
 	}
-	subjects := g.hash.subjects(nil, p.kinds, &a, who)
+	subjects := g.hash.subjects(nil, p.kinds, &a, &who)
 	pass := &Pass{policy: p}
-	for _, l := range p.limits {
+	limits := p.limits
+	if who.trusted {
+		limits = p.trusted
+	}
+	for _, l := range limits {
 		known := subjects[l.kind] != (subjectHash{})
 		if p.kinds[l.kind].ofAddress() && !a.IP.IsValid() {
 			known = false
@@ -72,7 +79,7 @@ func statuses(p *Pass, want func(*Rule) bool) []Status {
 		r, c := p.rule(i), &p.charges[i]
 		if want(r) && !c.Decision.NotAsked() {
 			s = append(s, Status{
-				Action: p.policy.action, Rule: r.Name, By: r.By, Effect: r.Effect, Limit: c.Limit,
+				Action: p.policy.action, Rule: r.Name, By: r.By, Clients: r.Clients, Effect: r.Effect, Limit: c.Limit,
 				Subject: subjectOf(c.Key), Decision: c.Decision,
 			})
 		}

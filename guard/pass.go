@@ -33,6 +33,7 @@ type Pass struct {
 	checked  time.Time
 	slots    [4]slot // of subjects that a success may give something back to
 	inSlots  int
+	trusted  bool
 	degraded bool // decided without the store, in part at least
 	silenced bool
 	settled  atomic.Bool
@@ -42,9 +43,14 @@ type Pass struct {
 // answers as usual and does nothing.
 func (p *Pass) Silenced() bool { return p.silenced }
 
+// Trusted reports that the client is known as a device of the account
+// (Attempt.Device). It proves nothing: the secret must be compared all the same.
+func (p *Pass) Trusted() bool { return p.trusted }
+
 // Succeed settles the attempt as a success: it gives the attempt's charges
 // back on rules that count failures, and ends the streak of consecutive failures
-// where a rule counts one. More than ten seconds after Check it gives nothing
+// where a rule counts one, of the class of clients that
+// the attempt was of. More than ten seconds after Check it gives nothing
 // back. The error is only about the refund; the success stands.
 func (p *Pass) Succeed(ctx context.Context) error {
 	return p.settle(ctx, Succeeded, func(i int) int64 {

@@ -36,8 +36,12 @@ type Rule struct {
 
 	// Shared names state that several actions' rules share, because they check
 	// the same secret: rules with the same Shared, and limits of the same laws
-	// in the same order, count as one. Empty: the rule's state is its own.
+	// in the same order, count as one. Rules for different Clients do not.
+	// Empty: the rule's state is its own.
 	Shared string
+
+	// Clients says which class of clients the rule counts.
+	Clients Clients
 
 	// Counts says whether a success stays charged.
 	Counts Counts
@@ -112,6 +116,7 @@ func (p Policy) Validate() error {
 	}
 	seen := make(map[string]bool, len(p.Rules))
 	limits := 0
+	var counted [2]bool // untrusted and trusted clients
 	for _, r := range p.Rules {
 		if limits += len(r.Limits); limits > maxLimits {
 			return fmt.Errorf("guard: policy %s has more than %d limits", p.Action, maxLimits)
@@ -123,6 +128,13 @@ func (p Policy) Validate() error {
 			return fmt.Errorf("guard: policy %s has two rules named %q", p.Action, r.Name)
 		}
 		seen[r.Name] = true
+		counted[0] = counted[0] || r.Clients.have(false)
+		counted[1] = counted[1] || r.Clients.have(true)
+	}
+	for i, c := range []Clients{UntrustedClients, TrustedClients} {
+		if !counted[i] {
+			return fmt.Errorf("guard: policy %s has no rule that counts %v clients, so that nothing bounds them", p.Action, c)
+		}
 	}
 	return nil
 }
@@ -137,6 +149,12 @@ func (r Rule) Validate() error {
 	}
 	if len(r.Limits) == 0 {
 		return fmt.Errorf("rule %s has no limits", r.Name)
+	}
+	if r.Clients > TrustedClients {
+		return fmt.Errorf("rule %s: Clients is %v, want all, untrusted or trusted", r.Name, r.Clients)
+	}
+	if (r.By == ByDevice || r.Members == ByDevice) && r.Clients != TrustedClients {
+		return fmt.Errorf("rule %s counts devices, which only trusted clients have: Clients is %v, want trusted", r.Name, r.Clients)
 	}
 	if r.Counts > Failures {
 		return fmt.Errorf("rule %s: Counts is %v, want attempts or failures", r.Name, r.Counts)
@@ -207,16 +225,21 @@ func checkShared(policies []Policy) error {
 		action string
 		rule   Rule
 	}
-	owners := map[string]owner{}
+	type state struct {
+		name    string
+		clients Clients
+	}
+	owners := map[state]owner{}
 	for _, p := range policies {
 		for _, r := range p.Rules {
 			if r.Shared == "" {
 				continue
 			}
-			o, ok := owners[r.Shared]
+			s := state{r.Shared, r.Clients}
+			o, ok := owners[s]
 			switch {
 			case !ok:
-				owners[r.Shared] = owner{p.Action, r}
+				owners[s] = owner{p.Action, r}
 			case o.action == p.Action:
 				return fmt.Errorf("guard: policy %s: rules %s and %s share %q, which is for different actions", p.Action, o.rule.Name, r.Name, r.Shared)
 			case o.rule.By != r.By || o.rule.Members != r.Members || !slices.Equal(o.rule.Limits, r.Limits):

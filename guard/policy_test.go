@@ -34,14 +34,14 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		`guard: policy login has two rules named "account"`: func(c *guard.Config) {
 			c.Policies[0].Rules = append(c.Policies[0].Rules, accountRule())
 		},
-		"guard: policy login: rule name is 33 bytes, want at most 32":                                                                    rule(func(r *guard.Rule) { r.Name = strings.Repeat("a", 33) }),
-		`guard: policy login: rule account: By is "adress", want account, ip, ip/BITS, ip+account, api_key, tenant, global or part:NAME`: rule(func(r *guard.Rule) { r.By = "adress" }),
-		`guard: policy login: rule account: By is "", want account, ip, ip/BITS, ip+account, api_key, tenant, global or part:NAME`:       rule(func(r *guard.Rule) { r.By = "" }),
-		`guard: policy login: rule account: By is "ip/24", want an IPv6 prefix of 32 to 128 bits such as ip/48`:                          rule(func(r *guard.Rule) { r.By = "ip/24" }),
-		`guard: policy login: rule account: By is "ip/048", want an IPv6 prefix of 32 to 128 bits such as ip/48`:                         rule(func(r *guard.Rule) { r.By = "ip/048" }),
-		"guard: policy login: rule account: By part is empty":                                                                            rule(func(r *guard.Rule) { r.By = guard.Part("") }),
-		"guard: policy login: rule account has no limits":                                                                                rule(func(r *guard.Rule) { r.Limits = nil }),
-		"guard: policy login: rule account has a nil limit":                                                                              rule(func(r *guard.Rule) { r.Limits = []limiter.Limit{nil} }),
+		"guard: policy login: rule name is 33 bytes, want at most 32":                                                                            rule(func(r *guard.Rule) { r.Name = strings.Repeat("a", 33) }),
+		`guard: policy login: rule account: By is "adress", want account, ip, ip/BITS, ip+account, device, api_key, tenant, global or part:NAME`: rule(func(r *guard.Rule) { r.By = "adress" }),
+		`guard: policy login: rule account: By is "", want account, ip, ip/BITS, ip+account, device, api_key, tenant, global or part:NAME`:       rule(func(r *guard.Rule) { r.By = "" }),
+		`guard: policy login: rule account: By is "ip/24", want an IPv6 prefix of 32 to 128 bits such as ip/48`:                                  rule(func(r *guard.Rule) { r.By = "ip/24" }),
+		`guard: policy login: rule account: By is "ip/048", want an IPv6 prefix of 32 to 128 bits such as ip/48`:                                 rule(func(r *guard.Rule) { r.By = "ip/048" }),
+		"guard: policy login: rule account: By part is empty":                                                                                    rule(func(r *guard.Rule) { r.By = guard.Part("") }),
+		"guard: policy login: rule account has no limits":                                                                                        rule(func(r *guard.Rule) { r.Limits = nil }),
+		"guard: policy login: rule account has a nil limit":                                                                                      rule(func(r *guard.Rule) { r.Limits = []limiter.Limit{nil} }),
 		"guard: policy login: rule account: limiter: SlidingWindow.Limit is 0, want 1 to 1000000": rule(func(r *guard.Rule) {
 			r.Limits = []limiter.Limit{limiter.SlidingWindow{}}
 		}),

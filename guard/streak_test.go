@@ -118,7 +118,7 @@ func TestSheddingCountsNoMember(t *testing.T) {
 		Limits: []limiter.Limit{limiter.Distinct{Limit: 10, Window: time.Hour}}}
 	ids := map[string]string{"bob": "17", "robert": "17", "b@example.com": "17"}
 	b := newBench(t, func(c *guard.Config) {
-		c.Resolve = func(_ context.Context, name string) (string, error) { return ids[name], nil }
+		c.Resolve = func(_ context.Context, name string) (guard.Account, error) { return guard.Account{ID: ids[name]}, nil }
 	}, login(rule))
 	for i := range 30 {
 		require.NoError(t, b.requireAdmitted(t, by(string(rune('a'+i)), here)).Shed(ctx))
@@ -138,7 +138,7 @@ func TestRulesOfMembersStreaksAndSharing(t *testing.T) {
 	twice := streakRule()
 	twice.Name = "again"
 	for want, policies := range map[string][]guard.Policy{
-		`guard: policy login: rule r: field Members is "", want account, ip, ip/BITS, ip+account, api_key, tenant, global or part:NAME`: {
+		`guard: policy login: rule r: field Members is "", want account, ip, ip/BITS, ip+account, device, api_key, tenant, global or part:NAME`: {
 			login(guard.Rule{Name: "r", By: guard.ByIP, Limits: distinct})},
 		`guard: policy login: rule r: field Members is "account", but a sliding_window counts no members`: {
 			login(guard.Rule{Name: "r", By: guard.ByIP, Members: guard.ByAccount, Limits: window(5, time.Hour)})},

@@ -85,15 +85,22 @@ func (p *hashing) address(addr netip.Addr, bits int) *hashing {
 	return p
 }
 
-// end finishes a hash.
-func (h *hasher) end(p *hashing) (s subjectHash) {
+// sum finishes a hash.
+func (h *hasher) sum(p *hashing) (s [sha256.Size]byte) {
 	p.mac.Reset()
 	p.mac.Write(p.buf)
 	p.buf = p.mac.Sum(p.buf[:0])
-	base64.RawURLEncoding.Encode(s[:], p.buf[:subjectLen*6/8])
+	copy(s[:], p.buf)
 	if cap(p.buf) <= maxPooled { // somebody's API key may be a megabyte
 		h.pool.Put(p)
 	}
+	return s
+}
+
+// end finishes the hash of a subject.
+func (h *hasher) end(p *hashing) (s subjectHash) {
+	sum := h.sum(p)
+	base64.RawURLEncoding.Encode(s[:], sum[:subjectLen*6/8])
 	return s
 }
 
@@ -105,21 +112,23 @@ func (h *hasher) tag(action, rule string, index int, law string) string {
 
 // identity is an attempt's account, resolved once and used for everything.
 type identity struct {
-	account string // canonical name; "" if there is none
-	id      string // from the resolver; "" if it knows none
+	account string      // canonical name; "" if there is none
+	known   Account     // from the resolver; zero if it knows none
+	device  deviceNonce // that the client was recognised by, if trusted
+	trusted bool
 }
 
 // parts are what an account is hashed by. An id never reads like a name.
-func (i identity) parts() (kind, text string) {
-	if i.id != "" {
-		return "id", i.id
+func (i *identity) parts() (kind, text string) {
+	if i.known.ID != "" {
+		return "id", i.known.ID
 	}
 	return "name", i.account
 }
 
 // subjects are the hashes of an attempt for each of a policy's kinds.
 // A zero hash means that the attempt has no such subject.
-func (h *hasher) subjects(dst []subjectHash, kinds []subjectKind, a *Attempt, who identity) []subjectHash {
+func (h *hasher) subjects(dst []subjectHash, kinds []subjectKind, a *Attempt, who *identity) []subjectHash {
 	var v4 subjectHash // an IPv4 address is one subject, whatever the IPv6 prefix
 	for _, k := range kinds {
 		var s subjectHash
@@ -142,6 +151,10 @@ func (h *hasher) subjects(dst []subjectHash, kinds []subjectKind, a *Attempt, wh
 			if who.account != "" {
 				form, text := who.parts()
 				s = h.end(h.begin(kindIPAccount).address(a.IP, k.bits).part(form).part(text))
+			}
+		case kindDevice:
+			if who.trusted {
+				s = h.end(h.begin(kindDevice).part(string(who.device[:])))
 			}
 		case kindAPIKey:
 			if a.APIKey != "" {

@@ -77,7 +77,7 @@ func (g *Guard) accountKeys(name string, who identity) ([]string, error) {
 		}
 		return nil, nil
 	}
-	charges, err := p.charges(limits, g.hash.subjects(nil, p.kinds, &Attempt{}, who), 1)
+	charges, err := p.charges(limits, g.hash.subjects(nil, p.kinds, &Attempt{}, &who), 1)
 	if err != nil {
 		return nil, err
 	}

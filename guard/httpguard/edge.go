@@ -17,6 +17,7 @@ import (
 // safe for any number of goroutines.
 type Edge struct {
 	guard   *guard.Guard
+	device  string // the cookie's name, or ""
 	dialect Dialect
 	fields  map[string]*actionFields // by action
 	pieces  []string                 // of Draft7
@@ -32,6 +33,10 @@ type Edge struct {
 type Config struct {
 	// Guard decides.
 	Guard *guard.Guard
+
+	// DeviceCookie is the name of the device cookie ([guard.Guard.TrustDevice]),
+	// by which [Edge.Guard] tells trusted clients; "" means that there is none.
+	DeviceCookie string
 
 	// Fields is the dialect in which clients are told where their limits stand.
 	Fields Dialect
@@ -65,6 +70,7 @@ func New(c Config) (*Edge, error) {
 	}
 	e := &Edge{
 		guard:   c.Guard,
+		device:  c.DeviceCookie,
 		dialect: c.Fields,
 		fields:  make(map[string]*actionFields),
 		page:    c.Page,

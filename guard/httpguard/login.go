@@ -44,7 +44,7 @@ func (e *Edge) Guard(action string, account func(*http.Request) (string, error))
 				e.malformed(w, r, action, err)
 				return
 			}
-			pass, err := e.guard.Check(r.Context(), guard.Attempt{Action: action, Account: name, IP: ClientIP(r)})
+			pass, err := e.guard.Check(r.Context(), guard.Attempt{Action: action, Account: name, IP: ClientIP(r), Device: e.deviceOf(r)})
 			if err != nil {
 				e.refuseStranger(w, r, err)
 				return
@@ -52,6 +52,18 @@ func (e *Edge) Guard(action string, account func(*http.Request) (string, error))
 			e.serve(w, r, pass, next)
 		})
 	}
+}
+
+// deviceOf is the device cookie of a request, or "".
+func (e *Edge) deviceOf(r *http.Request) string {
+	if e.device == "" {
+		return ""
+	}
+	c, err := r.Cookie(e.device)
+	if err != nil {
+		return ""
+	}
+	return c.Value
 }
 
 // Field reads an account's name from the field of a form or of a JSON object,

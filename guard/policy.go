@@ -235,6 +235,11 @@ func checkShared(policies []Policy) error {
 			if r.Shared == "" {
 				continue
 			}
+			for other := range TrustedClients + 1 {
+				if o, ok := owners[state{r.Shared, other}]; ok && other != r.Clients && (other == AllClients || r.Clients == AllClients) {
+					return fmt.Errorf("guard: %s/%s and %s/%s share %q, one for %v and one for %v clients, which count apart", o.action, o.rule.Name, p.Action, r.Name, r.Shared, other, r.Clients)
+				}
+			}
 			s := state{r.Shared, r.Clients}
 			o, ok := owners[s]
 			switch {

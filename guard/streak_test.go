@@ -135,6 +135,8 @@ func TestRulesOfMembersStreaksAndSharing(t *testing.T) {
 	distinct := []limiter.Limit{limiter.Distinct{Limit: 10, Window: time.Hour}}
 	other := streakRule()
 	other.Limits = []limiter.Limit{limiter.SlidingWindow{Limit: 3, Window: time.Hour}}
+	untrusted := streakRule()
+	untrusted.Clients = guard.UntrustedClients
 	twice := streakRule()
 	twice.Name = "again"
 	for want, policies := range map[string][]guard.Policy{
@@ -150,6 +152,8 @@ func TestRulesOfMembersStreaksAndSharing(t *testing.T) {
 			login(streakRule()), {Action: "reauth", Rules: []guard.Rule{other}}},
 		`guard: policy login: rules streak and again share "password", which is for different actions`: {
 			login(streakRule(), twice)},
+		`guard: login/streak and reauth/streak share "password", one for all and one for untrusted clients, which count apart`: {
+			login(streakRule()), {Action: "reauth", Rules: []guard.Rule{untrusted, accountRule()}}},
 	} {
 		_, err := guard.New(guard.Config{Store: store, Secret: secret, Policies: policies})
 		require.EqualError(t, err, want)

@@ -14,7 +14,7 @@ import (
 
 // attack is one run: a guesser with one tactic, in virtual time.
 type attack struct {
-	policy guard.Policy
+	policy guard.Policy // the rules of the guesser's class of clients
 	rules  map[string]guard.Rule
 	scenario
 	tactic
@@ -23,6 +23,7 @@ type attack struct {
 	guard *guard.Guard
 	store *memstore.Store
 	parts map[string]string
+	loot        // nothing unless the scenario has a stolen cookie
 	now   int64 // the clock of guard and store, in microseconds since 1970
 
 	lanes   []*lane
@@ -37,7 +38,8 @@ type attack struct {
 	lockedAt int     // attempts that got through before the first lock
 }
 
-func newAttack(p guard.Policy, s scenario, t tactic, budget int) (*attack, error) {
+func newAttack(c *campaign, t tactic, budget int) (*attack, error) {
+	p, s := c.policy, c.scenario
 	a := &attack{
 		policy: p, scenario: s, tactic: t, budget: budget,
 		rules: make(map[string]guard.Rule), parts: make(map[string]string),
@@ -55,14 +57,20 @@ func newAttack(p guard.Policy, s scenario, t tactic, budget int) (*attack, error
 	a.store = memstore.New(memstore.Config{Now: clock, MaxBytes: 1 << 30})
 	var err error
 	a.guard, err = guard.New(guard.Config{
-		Store: a.store, Secret: []byte(strings.Repeat("explain ", 4)), Policies: []guard.Policy{p}, Opaque: true, Now: clock,
+		Store: a.store, Secret: []byte(strings.Repeat("explain ", 4)), Policies: []guard.Policy{c.whole}, Opaque: true, Resolve: resolve, Now: clock,
 	})
+	if err != nil {
+		return nil, err
+	}
 	if s.owner {
 		a.ownerAt = t.start + (12 * time.Hour).Microseconds()
 	}
 	a.lanes = []*lane{{}}
 	if !s.varies() {
 		a.lanes[0].known = identities{{used: true}}
+	}
+	if s.stolen {
+		err = a.steal()
 	}
 	return a, err
 }
@@ -124,6 +132,9 @@ func (a *attack) next() (*lane, int64) {
 		best, at = &lane{number: len(a.lanes)}, soonest
 		a.lanes = append(a.lanes, best)
 	}
+	if a.stolen && at >= a.worthless {
+		return nil, never
+	}
 	return best, at
 }
 
@@ -166,13 +177,13 @@ func (a *attack) try(ctx context.Context, l *lane) error {
 func (a *attack) ask(ctx context.Context, attempt guard.Attempt) ([]guard.Status, error) {
 	if a.hasSilent() {
 		limits, err := a.guard.Inspect(ctx, attempt)
-		if denying := denyingOf(limits); err != nil || len(denying) > 0 {
+		if denying := a.denyingOf(limits); err != nil || len(denying) > 0 {
 			return denying, err
 		}
 	}
 	pass, err := a.guard.Check(ctx, attempt)
 	if denied := (*guard.Denied)(nil); errors.As(err, &denied) {
-		return denyingOf(denied.Limits()), nil
+		return a.denyingOf(denied.Limits()), nil
 	}
 	if err != nil {
 		return nil, err
@@ -189,10 +200,11 @@ func (a *attack) hasSilent() bool {
 	return false
 }
 
-func denyingOf(limits []guard.Status) []guard.Status {
+// denyingOf are the limits that deny the guesser, and not clients of the other class.
+func (a *attack) denyingOf(limits []guard.Status) []guard.Status {
 	var denying []guard.Status
 	for _, s := range limits {
-		if !s.Decision.Allowed && s.Effect != guard.Observe {
+		if _, mine := a.rules[s.Rule]; mine && !s.Decision.Allowed && s.Effect != guard.Observe {
 			denying = append(denying, s)
 		}
 	}

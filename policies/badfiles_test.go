@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	subjects = "account, ip, ip/BITS with 32 to 128 bits, ip+account, api_key, tenant, global or part:NAME"
-	keys     = "by, limit, counter, fixed, bucket, queue, backoff, distinct, refill, leak, shared, counts, effect or on_outage"
+	subjects = "account, ip, ip/BITS with 32 to 128 bits, ip+account, device, api_key, tenant, global or part:NAME"
+	keys     = "by, limit, counter, fixed, bucket, queue, backoff, distinct, refill, leak, shared, clients, counts, effect or on_outage"
 
 	streakKeys = "free, base, max, lock, factor, forget or forget_beyond"
 )
@@ -109,6 +109,16 @@ var badFiles = map[string][]struct{ file, want string }{
 		{`a: {r: {by: ip, shared: 7, limit: 1 per 1s}}`, `1:25: a/r: shared is 7, want 1 to 32 of a-z, 0-9 and _`},
 		{"a: {r: {by: ip, shared: s, limit: 1 per 1s}}\nb: {q: {by: ip, shared: s, limit: 2 per 1s}}", `2:25: b/q: shared "s" is used by a/r with another by, distinct or limit`},
 		{`a: {r: {by: ip, shared: s, limit: 1 per 1s}, q: {by: ip, shared: s, limit: 1 per 1s}}`, `1:66: a/q: shared "s" is used by a/r already, and is for rules of different actions`},
+	},
+	"clients": {
+		{`a: {r: {by: ip, clients: known, limit: 1 per 1s}}`, `1:26: a/r: clients is "known", want all, untrusted or trusted`},
+		{`a: {r: {by: device, limit: 1 per 1s}}`, `1:13: a/r: by device goes with clients: trusted only, for nobody else has a device`},
+		{`a: {r: {by: account, distinct: device, clients: untrusted, limit: 1 per 1s}}`, `1:32: a/r: distinct device goes with clients: trusted only, for nobody else has a device`},
+		{`a: {r: {by: ip, clients: untrusted, limit: 1 per 1s}}`, `1:1: a: guard: policy a has no rule that counts trusted clients, so that nothing bounds them`},
+		{`a: {r: {by: ip, shared: s, clients: untrusted, limit: 1 per 1s}, q: {by: ip, shared: s, clients: trusted, limit: 2 per 1s}, t: {by: ip, shared: s, clients: trusted, limit: 2 per 1s}}`,
+			`1:145: a/t: shared "s" is used by a/q already, and is for rules of different actions`},
+		{"a: {r: {by: ip, shared: s, limit: 1 per 1s}}\nb: {q: {by: ip, shared: s, clients: untrusted, limit: 1 per 1s}, t: {by: ip, clients: trusted, limit: 1 per 1s}}",
+			`2:25: b/q: shared "s" is used by a/r for all clients, and untrusted clients count apart`},
 	},
 	"limits that cannot act": {
 		{`a: {r: {by: ip, limit: [30 per 15m, 5 per 24h]}}`, `1:25: a/r: limit "30 per 15m" cannot deny: 5 per 24h0m0s always denies first`},

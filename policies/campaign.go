@@ -9,7 +9,8 @@ import (
 
 // campaign is all attacks on one policy in one scenario.
 type campaign struct {
-	policy   guard.Policy
+	whole    guard.Policy // the guard's
+	policy   guard.Policy // as far as the guesser is concerned
 	scenario scenario
 	budget   int // attempts of an attack
 }
@@ -46,7 +47,7 @@ func (c *campaign) result(ctx context.Context) result {
 }
 
 func (c *campaign) carryOut(ctx context.Context, t tactic, budget int) (*attack, error) {
-	a, err := newAttack(c.policy, c.scenario, t, budget)
+	a, err := newAttack(c, t, budget)
 	if err == nil {
 		err = a.run(ctx)
 	}

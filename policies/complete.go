@@ -13,6 +13,11 @@ func (rr *ruleReader) complete() {
 	if rr.seen["by"] == nil {
 		rr.at(rr.name, "%s has no by, want %s", rr.where, wantBy)
 	}
+	for key, by := range map[string]guard.By{"by": rr.rule.By, "distinct": rr.rule.Members} {
+		if by == guard.ByDevice && rr.rule.Clients != guard.TrustedClients {
+			rr.at(rr.seen[key], "%s: %s device goes with clients: trusted only, for nobody else has a device", rr.where, key)
+		}
+	}
 	limited := false
 	for _, key := range lawKeys {
 		limited = limited || rr.seen[key] != nil

@@ -23,7 +23,7 @@
 //
 // The keys of a rule:
 //
-//	by       account, ip, ip/BITS, ip+account, api_key, tenant, global or part:NAME
+//	by       account, ip, ip/BITS, ip+account, device, api_key, tenant, global or part:NAME
 //	limit    N per DURATION: an exact sliding window of at most 1,000 (limiter.SlidingWindow)
 //	distinct like by; limit then counts different ones of these (limiter.Distinct)
 //	counter  N per DURATION: an approximate sliding window (limiter.SlidingWindowCounter)
@@ -32,6 +32,7 @@
 //	queue    capacity, with leak: N per DURATION (limiter.LeakyBucket)
 //	backoff  a streak of failures, see below (limiter.Backoff)
 //	shared   a name: state that rules of several actions count in together
+//	clients  all (default), untrusted or trusted: those with a device cookie of the account
 //	counts   attempts (default) or failures
 //	effect   deny (default), silent or observe
 //	on_outage local (default), deny or allow: what the rule does while the store is down (guard.Outage)
@@ -48,6 +49,13 @@
 //	login:
 //	  streak:   {by: account, shared: password, backoff: {free: 10, base: 30s, max: 1h, lock: 80}}
 //	  spraying: {by: ip, distinct: account, limit: 10 per 1h, counts: failures}
+//
+// Owners whom an application tells apart from strangers, by guard.TrustDevice,
+// have limits of their own, so that no stranger can keep them out:
+//
+//	login:
+//	  account: {by: account, clients: untrusted, limit: 5 per 15m, counts: failures}
+//	  device:  {by: device, clients: trusted, limit: 5 per 15m, counts: failures}
 //
 // Files are read strictly, since a misspelt limit is a limit that is missing:
 // unknown and repeated keys, bare numbers as durations, limits that cannot work

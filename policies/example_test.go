@@ -18,13 +18,12 @@ login:
 		return
 	}
 	all := policies.Override(policies.Default(), own)
-	fmt.Print(policies.Format(all[:2]))
+	fmt.Print(policies.Format(all[:1]))
+	fmt.Print(policies.Format(all[3:4]))
 	// Output:
-	// login/account   3 per 10m0s and 20 per 24h0m0s                            by account                   failures  deny
-	// login/ip        about 50 per 1h0m0s                                       by ip                        failures  deny
-	// reauth/account  5 per 15m0s                                               by account                   failures  deny
-	// reauth/streak   10 failures free, then 30s ×2 up to 1h0m0s, locked at 80  by account, shared password  failures  deny
-	// reauth/pace     about 30 per 1m0s                                         by account                   attempts  deny
+	// login/account  3 per 10m0s and 20 per 24h0m0s  by account  failures  deny
+	// login/ip       about 50 per 1h0m0s             by ip       failures  deny
+	// reset_confirm/ip  about 20 per 15m0s  by ip  attempts  deny
 }
 
 // What a file leaves to guessers, found out by trying.

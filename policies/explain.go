@@ -75,6 +75,10 @@ type Left struct {
 	// another or, if there is only one, for so long a Pause that they are forgotten.
 	PauseAfter int64
 	Pause      time.Duration
+
+	// DevicesSpared says of a Botnet that nothing it does refuses an owner who
+	// comes with a device cookie: the rules for trusted clients count nobody else.
+	DevicesSpared bool
 }
 
 // Figure is a number of attempts.
@@ -110,6 +114,11 @@ const (
 	AllAccounts Guesser = "one address, all accounts"
 	IPv6Network Guesser = "one IPv6 network, all accounts" // the widest that a rule counts by
 	Botnet      Guesser = "botnet, one account"            // any number of addresses
+
+	// StolenDevice has a device cookie of the account, made when the attack
+	// begins, and any number of addresses. It is there if a rule counts trusted
+	// clients apart; all other guessers are untrusted.
+	StolenDevice Guesser = "stolen device cookie, one account"
 )
 
 // Owner is what the owner of the one account does meanwhile. Of all accounts,
@@ -122,7 +131,8 @@ const (
 	Idle     Owner = "idle" // never comes
 
 	// LoggingIn comes once a day, 12 hours into each day of the attack, from an
-	// address of their own. If refused, they wait as they are told, and are then
+	// address of their own, as an untrusted client or, against a StolenDevice, on
+	// another device. If refused, they wait as they are told, and are then
 	// the first; only a lock sends them away until the next day. Succeeding ends
 	// a streak of failures.
 	LoggingIn Owner = "logging in"
@@ -142,7 +152,8 @@ func explain(ctx context.Context, ps []guard.Policy, budget int) (Explanation, e
 		}
 		results := make(map[scenario]*result) // guessers whom the policy cannot tell apart fare alike
 		for _, row := range rows(p) {
-			s := reduce(p, row)
+			of := classOf(p, row.Guesser == StolenDevice)
+			s := reduce(of, row)
 			res := results[s]
 			if res == nil {
 				res = &result{}
@@ -150,7 +161,7 @@ func explain(ctx context.Context, ps []guard.Policy, budget int) (Explanation, e
 				wg.Go(func() {
 					slots <- struct{}{}
 					defer func() { <-slots }()
-					*res = (&campaign{p, s, budget}).result(ctx)
+					*res = (&campaign{p, of, s, budget}).result(ctx)
 				})
 			}
 			at := len(all)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,8 +43,11 @@ func exactly(n int64) policies.Figure { return policies.Figure{N: n} }
 // no guesser at one account comes near.
 func accountOnly(t *testing.T) []guard.Policy {
 	ps := preset(t, "login")
-	require.Equal(t, []string{"account", "streak"}, []string{ps[0].Rules[0].Name, ps[0].Rules[1].Name})
-	ps[0].Rules = ps[0].Rules[:2]
+	ps[0].Rules = slices.DeleteFunc(ps[0].Rules, func(r guard.Rule) bool {
+		account := r.By == guard.ByAccount || r.By == guard.ByDevice
+		return !account || r.Counts != guard.Failures
+	})
+	require.Len(t, ps[0].Rules, 4)
 	return ps
 }
 
@@ -202,4 +206,50 @@ func TestPresetsLeaveWhatTheySay(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A device cookie is twenty guesses, as long as it lives and whatever its owner does
+// on other devices, and then nothing.
+func TestAStolenDeviceLeavesTwenty(t *testing.T) {
+	e, err := policies.Explain(t.Context(), accountOnly(t))
+	require.NoError(t, err)
+	for _, o := range []policies.Owner{policies.Idle, policies.LoggingIn} {
+		l := find(t, e, policies.StolenDevice, o)
+		require.Equal(t, exactly(15), l.Hour)
+		require.Equal(t, exactly(20), l.Day)
+		require.Equal(t, exactly(20), l.Year)
+		require.Equal(t, 20, l.LockedAfter)
+	}
+	require.True(t, find(t, e, policies.Botnet, policies.Idle).DevicesSpared)
+	text := e.String()
+	require.Contains(t, text, "\n  stolen device cookie, one account, owner logging in ")
+	require.Contains(t, text, "\n  An owner on a known device is never refused by a botnet, ")
+	require.Contains(t, text, "\n  Owner idle: who never stops locks the account's devices after 20, 4 hours 33 minutes after the first.\n")
+}
+
+// The cookie expires after 180 days; without a lock it is good for as many of them.
+func TestAStolenDeviceExpires(t *testing.T) {
+	e := explain(t, `a:
+  strangers: {by: account, clients: untrusted, limit: 1 per 1d}
+  devices:   {by: device, clients: trusted, limit: 2 per 1d}`)
+	l := find(t, e, policies.StolenDevice, policies.AnyOwner)
+	require.Equal(t, exactly(2), l.Day)
+	require.Equal(t, exactly(360), l.Year)
+	require.Equal(t, exactly(365), find(t, e, policies.Botnet, policies.AnyOwner).Year)
+}
+
+// Where the streak is the whole account's, an owner who logs in gives a thief new
+// guesses; and a rule that counts everybody refuses known devices, too.
+func TestWhatDevicesDoNotGain(t *testing.T) {
+	e := explain(t, `a:
+  strangers: {by: account, clients: untrusted, limit: 5 per 15m, counts: failures}
+  devices:   {by: account, clients: trusted, backoff: {free: 10, base: 30s, max: 1h, lock: 20, forget: 180d, forget_beyond: 180d}}
+  flood:     {by: ip, counter: 300 per 1m}`)
+	require.Equal(t, exactly(20), find(t, e, policies.StolenDevice, policies.Idle).Year)
+	l := find(t, e, policies.StolenDevice, policies.LoggingIn)
+	require.EqualValues(t, 19, l.PauseAfter)
+	require.Equal(t, exactly(180*19+19), l.Year)
+	require.Contains(t, e.String(), "Owner logging in: the year takes patience, a pause after each 19, until they are forgotten or the owner has logged in.")
+	require.False(t, find(t, e, policies.Botnet, policies.Idle).DevicesSpared)
+	require.NotContains(t, e.String(), "never refused")
 }

@@ -77,10 +77,21 @@ func (l Left) notes() []string {
 		owner = "Owner " + string(l.Owner) + ": "
 	}
 	if l.LockedAfter > 0 {
-		all = append(all, fmt.Sprintf("%swho never stops locks the account after %s, %s after the first.", owner, grouped(int64(l.LockedAfter)), inDays(l.LockedIn)))
+		what := "account"
+		if l.Guesser == StolenDevice {
+			what = "account's devices"
+		}
+		all = append(all, fmt.Sprintf("%swho never stops locks the %s after %s, %s after the first.", owner, what, grouped(int64(l.LockedAfter)), inDays(l.LockedIn)))
 	}
 	if l.Pause > 0 {
-		all = append(all, fmt.Sprintf("%sthe year takes patience, a pause of %s after each %s, in which they are forgotten.", owner, inDays(l.Pause), grouped(l.PauseAfter)))
+		if l.Owner == LoggingIn {
+			all = append(all, fmt.Sprintf("%sthe year takes patience, a pause after each %s, until they are forgotten or the owner has logged in.", owner, grouped(l.PauseAfter)))
+		} else {
+			all = append(all, fmt.Sprintf("%sthe year takes patience, a pause of %s after each %s, in which they are forgotten.", owner, inDays(l.Pause), grouped(l.PauseAfter)))
+		}
+	}
+	if l.DevicesSpared {
+		all = append(all, "An owner on a known device is never refused by a botnet, nor by anybody behind the same address.")
 	}
 	return all
 }

@@ -17,7 +17,8 @@ import (
 // "queue" those by LeakyBucket, "fixed" those by FixedWindow, "failures free"
 // those by Backoff and "different" those by Distinct, which say what is counted
 // in "by ip, distinct account". "shared password" names state that several
-// actions count in together. Programs should print this when they start.
+// actions count in together, and "untrusted" or "trusted" the only clients that
+// a rule counts. Programs should print this when they start.
 func Format(ps []guard.Policy) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -48,6 +49,9 @@ func subject(r guard.Rule) string {
 	s := string(r.By)
 	if r.Members != "" {
 		s += ", distinct " + string(r.Members)
+	}
+	if r.Clients != guard.AllClients {
+		s += ", " + r.Clients.String()
 	}
 	if r.Shared != "" {
 		s += ", shared " + r.Shared

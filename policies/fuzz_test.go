@@ -78,6 +78,9 @@ func write(ps []guard.Policy) string {
 			if r.Members != "" {
 				fmt.Fprintf(&b, "    distinct: %s\n", r.Members)
 			}
+			if r.Clients != guard.AllClients {
+				fmt.Fprintf(&b, "    clients: %s\n", r.Clients)
+			}
 			if r.Shared != "" {
 				fmt.Fprintf(&b, "    shared: %q\n", r.Shared)
 			}

@@ -59,16 +59,19 @@ func (a *attack) attempt(l *lane, who *identity) guard.Attempt {
 	case a.manyAccounts:
 		account = who.number
 	}
-	return a.attemptAt(account, addr)
+	attempt := a.attemptAt(account, addr)
+	attempt.Device = a.cookie
+	return attempt
 }
 
 func (a *attack) attemptAt(account int, addr netip.Addr) guard.Attempt {
-	name := strconv.Itoa(account)
 	return guard.Attempt{
-		Action: a.policy.Action, Account: "account " + name, APIKey: "key " + name,
+		Action: a.policy.Action, Account: accountName(account), APIKey: "key " + strconv.Itoa(account),
 		Tenant: "tenant", Parts: a.parts, IP: addr,
 	}
 }
+
+func accountName(n int) string { return "account " + strconv.Itoa(n) }
 
 // botAddress is in another IPv6 network than all others, however wide a rule
 // looks (32 bits at most).

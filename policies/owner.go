@@ -8,9 +8,12 @@ import (
 	"authguard/guard"
 )
 
-// ownerComes lets the owner of the one account log in.
+// ownerComes lets the owner of the one account log in: as an untrusted client or,
+// where the guesser has a device of the account, on another one.
 func (a *attack) ownerComes(ctx context.Context) error {
-	pass, err := a.guard.Check(ctx, a.attemptAt(0, ownerAddress))
+	attempt := a.attemptAt(0, ownerAddress)
+	attempt.Device = a.ownerCookie
+	pass, err := a.guard.Check(ctx, attempt)
 	if denied := (*guard.Denied)(nil); errors.As(err, &denied) && !denied.Locked {
 		a.ownerAt += denied.RetryAfter.Microseconds()
 		return nil
@@ -23,5 +26,9 @@ func (a *attack) ownerComes(ctx context.Context) error {
 		return nil // locked out
 	}
 	a.tried, a.blocked = 0, a.now // it may have ended what the guesser waits for
-	return pass.Succeed(ctx)
+	if err := pass.Succeed(ctx); err != nil || !a.stolen {
+		return err
+	}
+	a.ownerCookie, _, err = a.guard.TrustDevice(victim, a.ownerCookie)
+	return err
 }

@@ -33,7 +33,7 @@ func Load(path string) ([]guard.Policy, error) {
 // reports all errors of the file, joined in its order, up to twenty. The
 // policies are in the order of the file too, and valid.
 func Parse(name string, data []byte) ([]guard.Policy, error) {
-	r := reader{problems: problems{file: name}, shared: make(map[string]sharing)}
+	r := reader{problems: problems{file: name}, shared: make(map[sharedState]sharing)}
 	policies := r.read(data)
 	if err := r.err(); err != nil {
 		return nil, err
@@ -44,8 +44,8 @@ func Parse(name string, data []byte) ([]guard.Policy, error) {
 // reader turns a file into policies, noting problems on the way.
 type reader struct {
 	problems
-	refused map[*yaml.Node]bool // reported by plain, not to be looked at again
-	shared  map[string]sharing  // the first rule of each name of shared state
+	refused map[*yaml.Node]bool     // reported by plain, not to be looked at again
+	shared  map[sharedState]sharing // the first rule of each
 }
 
 func (r *reader) read(data []byte) []guard.Policy {

@@ -87,6 +87,26 @@ export:
 	requireRoundTrip(t, got)
 }
 
+func TestParseReadsClasses(t *testing.T) {
+	got, err := policies.Parse("p.yaml", []byte(`
+login:
+  account: {by: account, clients: untrusted, shared: s, limit: 5 per 15m}
+  device:  {by: device, clients: trusted, limit: 5 per 15m}
+  devices: {by: account, clients: trusted, distinct: device, limit: 5 per 15m, shared: s}
+  all:     {by: ip, clients: all, limit: 5 per 15m}
+`))
+	require.NoError(t, err)
+	five := []limiter.Limit{limiter.SlidingWindow{Limit: 5, Window: 15 * time.Minute}}
+	require.Equal(t, []guard.Policy{{Action: "login", Rules: []guard.Rule{
+		{Name: "account", By: guard.ByAccount, Clients: guard.UntrustedClients, Shared: "s", Limits: five, OnOutage: guard.OutageLocal},
+		{Name: "device", By: guard.ByDevice, Clients: guard.TrustedClients, Limits: five, OnOutage: guard.OutageLocal},
+		{Name: "devices", By: guard.ByAccount, Clients: guard.TrustedClients, Members: guard.ByDevice, Shared: "s", OnOutage: guard.OutageLocal,
+			Limits: []limiter.Limit{limiter.Distinct{Limit: 5, Window: 15 * time.Minute}}},
+		{Name: "all", By: guard.ByIP, Limits: five, OnOutage: guard.OutageLocal},
+	}}}, got)
+	requireRoundTrip(t, got)
+}
+
 func TestParseReportsAllErrorsInTheOrderOfTheFile(t *testing.T) {
 	_, err := policies.Parse("p.yaml", []byte(`
 login:
@@ -100,7 +120,7 @@ Api:
 		`p.yaml:3:33: login/account: limit "0 per 15m": 0 is out of range, want 1 to 1000000`,
 		`p.yaml:3:44: login/account: limit "5 per 900": 900 has no unit, write 900s`,
 		`p.yaml:3:56: login/account: unknown key "count", did you mean counts?`,
-		`p.yaml:4:3: login/ip has no by, want account, ip, ip/BITS with 32 to 128 bits, ip+account, api_key, tenant, global or part:NAME`,
+		`p.yaml:4:3: login/ip has no by, want account, ip, ip/BITS with 32 to 128 bits, ip+account, device, api_key, tenant, global or part:NAME`,
 		`p.yaml:4:42: login/ip: effect is "drop", want deny, silent or observe`,
 		`p.yaml:5:1: action "Api": want 1 to 32 of a-z, 0-9 and _`,
 		`p.yaml:6:30: Api/key: bucket 10 has no refill, want for instance refill: 1 per 1s`,

@@ -17,42 +17,51 @@ import (
 
 // These numbers are what the documentation promises: change both together.
 const defaultsPrinted = `
-login/account           5 per 15m0s and 30 per 24h0m0s                            by account                   failures  deny
-login/streak            10 failures free, then 30s ×2 up to 1h0m0s, locked at 80  by account, shared password  failures  deny
-login/ip                about 100 per 1h0m0s                                      by ip                        failures  deny
-login/network           about 400 per 1h0m0s                                      by ip/48                     failures  deny
-login/spraying          10 different per 1h0m0s                                   by ip, distinct account      failures  deny
-login/flood             about 300 per 1m0s                                        by ip                        attempts  deny
-login/flood_network     about 1200 per 1m0s                                       by ip/48                     attempts  deny
-login/pace              about 120 per 1m0s                                        by account                   attempts  deny
-reauth/account          5 per 15m0s                                               by account                   failures  deny
-reauth/streak           10 failures free, then 30s ×2 up to 1h0m0s, locked at 80  by account, shared password  failures  deny
-reauth/pace             about 30 per 1m0s                                         by account                   attempts  deny
-otp/account             5 per 15m0s                                               by account                   failures  deny
-otp/streak              10 failures free, then 30s ×2 up to 1h0m0s, locked at 50  by account                   failures  deny
-password_reset/account  3 per 1h0m0s and 6 per 24h0m0s                            by account                   attempts  silent
-password_reset/ip       about 10 per 1h0m0s                                       by ip                        attempts  deny
-password_reset/network  about 40 per 1h0m0s                                       by ip/48                     attempts  deny
-reset_confirm/ip        about 20 per 15m0s                                        by ip                        attempts  deny
-signup/ip               about 5 per 1h0m0s                                        by ip                        attempts  deny
-signup/network          about 40 per 1h0m0s                                       by ip/48                     attempts  deny
-signup/mail             3 per 24h0m0s                                             by account                   attempts  silent
-signup_confirm/ip       about 20 per 15m0s                                        by ip                        attempts  deny
-api/key                 10 at once, 1 per 1s                                      by api_key                   attempts  deny
-api/owner               10 at once, 1 per 1s                                      by account                   attempts  deny
-api_pro/key             100 at once, 10 per 1s and about 100000 per 24h0m0s       by api_key                   attempts  deny
-api_pro/owner           100 at once, 10 per 1s and about 100000 per 24h0m0s       by account                   attempts  deny
-api_unauthenticated/ip  about 20 per 1m0s                                         by ip                        attempts  deny
-admin/ip                10 per 15m0s                                              by ip                        failures  deny
-admin/all               60 per 1h0m0s                                             by global                    failures  deny
+login/account           5 per 15m0s and 30 per 24h0m0s                                            by account, untrusted                   failures  deny
+login/streak            10 failures free, then 30s ×2 up to 1h0m0s, locked at 80                  by account, untrusted, shared password  failures  deny
+login/ip                about 100 per 1h0m0s                                                      by ip, untrusted                        failures  deny
+login/network           about 400 per 1h0m0s                                                      by ip/48, untrusted                     failures  deny
+login/spraying          10 different per 1h0m0s                                                   by ip, distinct account, untrusted      failures  deny
+login/flood             about 300 per 1m0s                                                        by ip, untrusted                        attempts  deny
+login/flood_network     about 1200 per 1m0s                                                       by ip/48, untrusted                     attempts  deny
+login/pace              about 120 per 1m0s                                                        by account, untrusted                   attempts  deny
+login/device            5 per 15m0s and 10 failures free, then 30s ×2 up to 1h0m0s, locked at 20  by device, trusted                      failures  deny
+login/devices           10 failures free, then 30s ×2 up to 1h0m0s, locked at 20                  by account, trusted, shared password    failures  deny
+login/devices_pace      about 120 per 1m0s                                                        by account, trusted                     attempts  deny
+reauth/account          5 per 15m0s                                                               by account, untrusted                   failures  deny
+reauth/streak           10 failures free, then 30s ×2 up to 1h0m0s, locked at 80                  by account, untrusted, shared password  failures  deny
+reauth/pace             about 30 per 1m0s                                                         by account, untrusted                   attempts  deny
+reauth/device           5 per 15m0s and 10 failures free, then 30s ×2 up to 1h0m0s, locked at 20  by device, trusted                      failures  deny
+reauth/devices          10 failures free, then 30s ×2 up to 1h0m0s, locked at 20                  by account, trusted, shared password    failures  deny
+reauth/devices_pace     about 30 per 1m0s                                                         by account, trusted                     attempts  deny
+otp/account             5 per 15m0s                                                               by account                              failures  deny
+otp/streak              10 failures free, then 30s ×2 up to 1h0m0s, locked at 50                  by account                              failures  deny
+password_reset/account  3 per 1h0m0s and 6 per 24h0m0s                                            by account                              attempts  silent
+password_reset/ip       about 10 per 1h0m0s                                                       by ip                                   attempts  deny
+password_reset/network  about 40 per 1h0m0s                                                       by ip/48                                attempts  deny
+reset_confirm/ip        about 20 per 15m0s                                                        by ip                                   attempts  deny
+signup/ip               about 5 per 1h0m0s                                                        by ip                                   attempts  deny
+signup/network          about 40 per 1h0m0s                                                       by ip/48                                attempts  deny
+signup/mail             3 per 24h0m0s                                                             by account                              attempts  silent
+signup_confirm/ip       about 20 per 15m0s                                                        by ip                                   attempts  deny
+api/key                 10 at once, 1 per 1s                                                      by api_key                              attempts  deny
+api/owner               10 at once, 1 per 1s                                                      by account                              attempts  deny
+api_pro/key             100 at once, 10 per 1s and about 100000 per 24h0m0s                       by api_key                              attempts  deny
+api_pro/owner           100 at once, 10 per 1s and about 100000 per 24h0m0s                       by account                              attempts  deny
+api_unauthenticated/ip  about 20 per 1m0s                                                         by ip                                   attempts  deny
+admin/ip                10 per 15m0s                                                              by ip                                   failures  deny
+admin/all               60 per 1h0m0s                                                             by global                               failures  deny
 `
 
 const strictPrinted = `
-login/account   5 per 15m0s and 30 per 24h0m0s                            by account                   attempts  deny
-login/streak    10 failures free, then 30s ×2 up to 1h0m0s, locked at 80  by account, shared password  failures  deny
-login/ip        about 100 per 1h0m0s                                      by ip                        attempts  deny
-login/network   about 400 per 1h0m0s                                      by ip/48                     attempts  deny
-login/spraying  10 different per 1h0m0s                                   by ip, distinct account      failures  deny
+login/account        5 per 15m0s and 30 per 24h0m0s                            by account, untrusted                   attempts  deny
+login/streak         10 failures free, then 30s ×2 up to 1h0m0s, locked at 80  by account, untrusted, shared password  failures  deny
+login/ip             about 100 per 1h0m0s                                      by ip, untrusted                        attempts  deny
+login/network        about 400 per 1h0m0s                                      by ip/48, untrusted                     attempts  deny
+login/spraying       10 different per 1h0m0s                                   by ip, distinct account, untrusted      failures  deny
+login/device         5 per 15m0s                                               by device, trusted                      attempts  deny
+login/device_streak  10 failures free, then 30s ×2 up to 1h0m0s, locked at 20  by device, trusted                      failures  deny
+login/devices        10 failures free, then 30s ×2 up to 1h0m0s, locked at 20  by account, trusted, shared password    failures  deny
 `
 
 const tieredPrinted = `

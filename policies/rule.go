@@ -10,14 +10,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-const wantBy = "account, ip, ip/BITS with 32 to 128 bits, ip+account, api_key, tenant, global or part:NAME"
+const wantBy = "account, ip, ip/BITS with 32 to 128 bits, ip+account, device, api_key, tenant, global or part:NAME"
 
 var (
 	// lawKeys are the keys that give a rule a limit.
 	lawKeys  = []string{"limit", "counter", "fixed", "bucket", "queue", "backoff"}
-	ruleKeys = slices.Concat([]string{"by"}, lawKeys, []string{"distinct", "refill", "leak", "shared", "counts", "effect", "on_outage"})
+	ruleKeys = slices.Concat([]string{"by"}, lawKeys, []string{"distinct", "refill", "leak", "shared", "clients", "counts", "effect", "on_outage"})
 	wantKeys = strings.Join(ruleKeys[:len(ruleKeys)-1], ", ") + " or " + ruleKeys[len(ruleKeys)-1]
-	subjects = []string{"account", "ip", "ip+account", "api_key", "tenant", "global"}
+	subjects = []string{"account", "ip", "ip+account", "device", "api_key", "tenant", "global"}
 )
 
 // policies reads the map of actions.
@@ -141,6 +141,8 @@ func (rr *ruleReader) key(key, n *yaml.Node) {
 		if rule.Shared = n.Value; !isString(n) || !validName(n.Value) {
 			rr.at(n, "%s: shared is %s, want 1 to 32 of a-z, 0-9 and _", rr.where, describe(n))
 		}
+	case "clients":
+		rule.Clients = oneOf(rr.reader, n, rr.where, "clients", guard.AllClients, guard.UntrustedClients, guard.TrustedClients)
 	case "counts":
 		rule.Counts = oneOf(rr.reader, n, rr.where, "counts", guard.Attempts, guard.Failures)
 	case "effect":
@@ -184,8 +186,9 @@ func (r *reader) by(n *yaml.Node, where, field string) guard.By {
 
 func validName(s string) bool { return probe(s, guard.Global) }
 
-// probe asks the guard itself what it takes, by a rule that is otherwise valid.
+// probe asks the guard itself what it takes, by a rule that is otherwise valid:
+// trusted clients may be counted by anything.
 func probe(name string, by guard.By) bool {
 	limit := limiter.FixedWindow{Limit: 1, Window: time.Second}
-	return guard.Rule{Name: name, By: by, Limits: []limiter.Limit{limit}}.Validate() == nil
+	return guard.Rule{Name: name, By: by, Clients: guard.TrustedClients, Limits: []limiter.Limit{limit}}.Validate() == nil
 }

@@ -11,6 +11,18 @@ import (
 
 // rows are the guessers whom p is explained for, without figures.
 func rows(p guard.Policy) []Left {
+	all := rowsOf(classOf(p, false), OneAddress, AllAccounts, IPv6Network, Botnet)
+	for i := range all {
+		all[i].DevicesSpared = all[i].Guesser == Botnet && sparesDevices(p)
+	}
+	if tellsDevices(p) {
+		all = append(all, rowsOf(classOf(p, true), StolenDevice)...)
+	}
+	return all
+}
+
+// rowsOf are those of the guessers, for whom the rules of p count.
+func rowsOf(p guard.Policy, guessers ...Guesser) []Left {
 	unit, owners := Attempts, []Owner{AnyOwner}
 	network := defaultBits
 	for _, r := range p.Rules {
@@ -32,17 +44,20 @@ func rows(p guard.Policy) []Left {
 		}
 	}
 	var all []Left
-	add := func(g Guesser, bits int, owners ...Owner) {
+	for _, g := range guessers {
+		bits, owners := 0, owners
+		switch {
+		case g == IPv6Network && network == defaultBits:
+			continue
+		case g == IPv6Network:
+			bits, owners = network, []Owner{AnyOwner}
+		case g == AllAccounts:
+			owners = []Owner{AnyOwner}
+		}
 		for _, o := range owners {
 			all = append(all, Left{Action: p.Action, Unit: unit, Guesser: g, Network: bits, Owner: o})
 		}
 	}
-	add(OneAddress, 0, owners...)
-	add(AllAccounts, 0, AnyOwner)
-	if network < defaultBits {
-		add(IPv6Network, network, AnyOwner)
-	}
-	add(Botnet, 0, owners...)
 	return all
 }
 
@@ -52,6 +67,7 @@ type scenario struct {
 	manyAddresses bool // each attempt may come from an address of its own
 	network       int  // bits of the IPv6 prefix in which the addresses lie, or 0
 	owner         bool // logs in
+	stolen        bool // the guesser has a device cookie of the account
 }
 
 func reduce(p guard.Policy, row Left) scenario {
@@ -65,9 +81,10 @@ func reduce(p guard.Policy, row Left) scenario {
 	}
 	return scenario{
 		manyAccounts:  byAccount && (row.Guesser == AllAccounts || row.Guesser == IPv6Network),
-		manyAddresses: byAddress && row.Guesser == Botnet,
+		manyAddresses: byAddress && (row.Guesser == Botnet || row.Guesser == StolenDevice),
 		network:       row.Network,
 		owner:         row.Owner == LoggingIn,
+		stolen:        row.Guesser == StolenDevice,
 	}
 }
 

@@ -370,3 +370,38 @@ func TestAnActionWithoutAPolicyIsReportedWhenItIsWiredUp(t *testing.T) {
 	}
 	require.Equal(t, 1, strings.Count(s.log.String(), "logni"), "once")
 }
+
+// LK-01: a login that is wrapped knows the owner's devices by their cookie.
+func TestGuardTellsDevicesByTheirCookie(t *testing.T) {
+	account := guard.Account{ID: "17"}
+	g, err := guard.New(guard.Config{
+		Store: memstore.New(memstore.Config{}), Secret: []byte("sixteen bytes or more"),
+		Resolve: func(context.Context, string) (guard.Account, error) { return account, nil },
+		Policies: []guard.Policy{{Action: "login", Rules: []guard.Rule{
+			{Name: "account", By: guard.ByAccount, Clients: guard.UntrustedClients, Limits: per15m(5)},
+			{Name: "device", By: guard.ByDevice, Clients: guard.TrustedClients, Limits: per15m(5)},
+		}}},
+	})
+	require.NoError(t, err)
+	cookie, _, err := g.TrustDevice(account, "")
+	require.NoError(t, err)
+	edge, err := httpguard.New(httpguard.Config{Guard: g, DeviceCookie: "device"})
+	require.NoError(t, err)
+	h := edge.Guard("login", httpguard.Field("email"))(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	send := func(name string) (statuses []int) {
+		for range 6 {
+			r := httptest.NewRequest("POST", "/login", strings.NewReader(bob))
+			r.Header.Set("Content-Type", "application/json")
+			r.AddCookie(&http.Cookie{Name: name, Value: cookie})
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			statuses = append(statuses, w.Code)
+		}
+		return statuses
+	}
+	want := []int{401, 401, 401, 401, 401, 429}
+	require.Equal(t, want, send("another"), "strangers spend theirs")
+	require.Equal(t, want, send("device"), "and the device its own")
+}

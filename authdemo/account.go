@@ -38,6 +38,7 @@ func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, in fiel
 	if err := s.signIn(r.Context(), account); err != nil { // all others have ended
 		return err
 	}
+	s.trustDevice(w, r, account)
 	s.done(w, r, http.StatusNoContent, nil, "/account", noticePassword)
 	return nil
 }
@@ -46,7 +47,7 @@ func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, in fiel
 // of its own, and calls then, if any, while there is room to compute another hash.
 // field is where the password was typed.
 func (s *Service) provePassword(r *http.Request, account accounts.Account, typed, field string, then func()) error {
-	attempt := guard.Attempt{Action: actReauth, Account: account.Email, IP: httpguard.ClientIP(r)}
+	attempt := guard.Attempt{Action: actReauth, Account: account.Email, IP: httpguard.ClientIP(r), Device: s.device(r)}
 	ok, err := s.guard.Do(r.Context(), attempt, func(ctx context.Context, _ *guard.Pass) (bool, error) {
 		leave, err := s.enterGate(ctx, attempt.IP)
 		if err != nil {

@@ -45,7 +45,7 @@ func TestGuessesInASessionAreLimited(t *testing.T) {
 	before := w.svc.Hasher().Computed()
 	rec := c.post("/account/password", "current", ownerPassword, "new", "new words of mine")
 	assert.Equal(t, http.StatusTooManyRequests, rec.Code)
-	assert.Contains(t, rec.Body.String(), `"reauth/account"`)
+	assert.Contains(t, rec.Body.String(), `"reauth/device"`)
 	assert.Equal(t, before, w.svc.Hasher().Computed())
 	assert.Equal(t, http.StatusOK, c.get("/me").Code)
 

@@ -19,7 +19,7 @@ import (
 // password, and those at the code are counted by otp.
 func (s *Service) login(w http.ResponseWriter, r *http.Request, in fields.Values) error {
 	var account accounts.Account
-	attempt := guard.Attempt{Action: actLogin, Account: in["email"], IP: httpguard.ClientIP(r)}
+	attempt := guard.Attempt{Action: actLogin, Account: in["email"], IP: httpguard.ClientIP(r), Device: s.device(r)}
 	ok, err := s.guard.Do(r.Context(), attempt, func(ctx context.Context, pass *guard.Pass) (bool, error) {
 		leave, err := s.enterGate(ctx, attempt.IP)
 		if err != nil {
@@ -58,6 +58,7 @@ func (s *Service) finishLogin(w http.ResponseWriter, r *http.Request, account ac
 	if err := s.signIn(r.Context(), account); err != nil {
 		return err
 	}
+	s.trustDevice(w, r, account)
 	s.done(w, r, http.StatusOK, map[string]string{"email": account.Email}, "/account", "")
 	return nil
 }

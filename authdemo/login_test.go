@@ -201,6 +201,7 @@ func TestLoginInABrowser(t *testing.T) {
 	assert.Contains(t, c.get("/login?notice=logout").Body.String(), `role="status">You are logged out.`)
 	assert.Equal(t, "/login", c.get("/account").Header().Get("Location"))
 
+	c = w.from("192.0.2.1").accepting(browser)
 	for range 4 {
 		c.postForm("/login", "email", owner, "password", "guess")
 	}

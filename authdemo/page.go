@@ -20,6 +20,7 @@ const (
 	noticePassword  notice = "password"
 	noticeFactorOn  notice = "second_factor_on"
 	noticeFactorOff notice = "second_factor_off"
+	noticeDevices   notice = "devices"
 	noticeLogout    notice = "logout"
 )
 
@@ -27,9 +28,10 @@ var notices = map[notice]string{
 	noticeSignup:    "Look into your mailbox: a mail there says how to go on. Its link is good for 24 hours.",
 	noticeConfirmed: "Your account is open. Log in with the password that you chose.",
 	noticeReset:     "If the address has an account, a link is on its way. It is good for 24 hours.",
-	noticePassword:  "Your new password is set. All other sessions have ended; API keys stay valid.",
+	noticePassword:  "Your new password is set. All other sessions have ended, and no other device is known any more; API keys stay valid.",
 	noticeFactorOn:  "The second factor is on. From now on a login asks for a code.",
 	noticeFactorOff: "The second factor is off. The password alone logs in.",
+	noticeDevices:   "Done. A login from a device that is no longer known is limited like a stranger's.",
 	noticeLogout:    "You are logged out.",
 }
 
@@ -58,6 +60,9 @@ func (s *Service) accountPage(w http.ResponseWriter, r *http.Request) {
 
 func (s *Service) render(w http.ResponseWriter, r *http.Request, status int, p pages.Page, v pages.View) {
 	v.Development = s.cfg.Development
+	if p == pages.Account {
+		v.Data = s.devices(r)
+	}
 	if v.User == "" {
 		v.User = s.visitor(r)
 	}

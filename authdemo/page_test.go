@@ -114,5 +114,5 @@ func TestTheOutboxShowsWhenAMailWasWritten(t *testing.T) {
 
 func TestANewPasswordTellsWhatEndsAndWhatStays(t *testing.T) {
 	page := newWorld(t).from("192.0.2.1").get("/login?notice=password").Body.String()
-	require.Contains(t, page, "All other sessions have ended; API keys stay valid.")
+	require.Contains(t, page, "All other sessions have ended, and no other device is known any more; API keys stay valid.")
 }

@@ -33,52 +33,51 @@ func (s *Service) passwordReset(w http.ResponseWriter, r *http.Request, in field
 // open the links in mails, too.
 func (s *Service) resetLink(w http.ResponseWriter, r *http.Request) {
 	if token := r.URL.Query().Get("token"); token != "" {
-		s.liftStreak(r, token)
+		s.trustReader(w, r, token)
 	}
 	s.page(pages.ResetConfirm)(w, r)
 }
 
-// liftStreak opens an account that too many failures in a row have locked, for
-// somebody who opens a link from its mailbox. Only the streak goes, which login
-// and reauth share; their windows stay. Anybody can have a link mailed, and where
-// a scanner opens it, the streak never gets as far as the lock: what is left to a
-// guesser must be bounded without it, and is, by login's 30 failures a day. Only
-// resetConfirm lifts those, since no scanner chooses a password.
+// trustReader makes the browser of somebody who opens a link from an account's
+// mailbox a device of the account: an owner whose account is locked by others can
+// log in from there with the password as it is. Nothing that was counted is lifted.
+// So a scanner that opens links, which anybody can have mailed, gives a guesser
+// nothing; only resetConfirm lifts what was counted, since no scanner chooses a
+// password.
 //
-// A token that is wrong, or refused for what its address has tried before, lifts
+// A token that is wrong, or refused for what its address has tried before, earns
 // nothing.
-func (s *Service) liftStreak(r *http.Request, token string) {
-	var email string
+func (s *Service) trustReader(w http.ResponseWriter, r *http.Request, token string) {
+	var account accounts.Account
 	ok, err := s.guard.Do(r.Context(), guard.Attempt{Action: actResetConfirm, IP: httpguard.ClientIP(r)},
 		func(ctx context.Context, _ *guard.Pass) (ok bool, err error) {
-			email, err = s.accounts.TokenEmail(ctx, accounts.ForReset, token)
+			email, err := s.accounts.TokenEmail(ctx, accounts.ForReset, token)
+			if err == nil {
+				account, err = s.accounts.ByEmail(ctx, email)
+			}
 			return fits(err)
 		})
 	if err != nil {
 		s.logFault(r, "reset link not looked up", err)
 	}
-	if !ok || len(s.streaks) == 0 {
-		return
-	}
-	if err := s.guard.Unlock(context.WithoutCancel(r.Context()), email, s.streaks...); err != nil {
-		// The link may be opened once more, or a reset completed.
-		s.cfg.Log.ErrorContext(r.Context(), "streak not lifted by a reset link", "err", err)
+	if ok {
+		s.trustDevice(w, r, account)
 	}
 }
 
 // resetConfirm: POST /password-reset/confirm {token, password}. It ends all
-// sessions and lifts what wrong passwords have cost the account, so an owner
-// whom an attacker keeps out gets in by way of the mailbox. What the address
-// has spent stays spent.
+// sessions and devices, makes this browser a device, and lifts what wrong passwords
+// have cost the account, on known devices too, so an owner whom an attacker keeps
+// out gets in by way of the mailbox. What the address has spent stays spent.
 func (s *Service) resetConfirm(w http.ResponseWriter, r *http.Request, in fields.Values) error {
-	err := s.redeem(r, actResetConfirm, accounts.ForReset, in, func(ctx context.Context, token, hash string) error {
-		a, err := s.accounts.Reset(ctx, token, hash)
-		if err != nil {
+	var account accounts.Account
+	err := s.redeem(r, actResetConfirm, accounts.ForReset, in, func(ctx context.Context, token, hash string) (err error) {
+		if account, err = s.accounts.Reset(ctx, token, hash); err != nil {
 			return err
 		}
 		// The mails' limit goes, too: the reset has used up all links, and a
 		// limit that is reached must mean that one lies in the mailbox.
-		if err := s.guard.Unlock(context.WithoutCancel(ctx), a.Email, actLogin, actReauth, actReset); err != nil {
+		if err := s.guard.Unlock(context.WithoutCancel(ctx), account.Email, actLogin, actReauth, actReset); err != nil {
 			// The password is set all the same, and the limits age.
 			s.cfg.Log.ErrorContext(ctx, "limits of a reset account not lifted", "err", err)
 		}
@@ -87,6 +86,7 @@ func (s *Service) resetConfirm(w http.ResponseWriter, r *http.Request, in fields
 	if err != nil {
 		return err
 	}
+	s.trustDevice(w, r, account)
 	s.done(w, r, http.StatusNoContent, nil, "/login", noticePassword)
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 
 	"authguard/authdemo/pages"
 	"authguard/guard"
-	"authguard/limiter"
 )
 
 // The actions that the service guards. Each needs a policy.
@@ -42,21 +41,6 @@ func checkActions(policies []guard.Policy) error {
 		}
 	}
 	return nil
-}
-
-// streaks are the rules of the password's actions that count failures in a row.
-func streaks(policies []guard.Policy) (names []string) {
-	for _, p := range policies {
-		if p.Action != actLogin && p.Action != actReauth {
-			continue
-		}
-		for _, r := range p.Rules {
-			if _, ok := r.Limits[0].(limiter.Backoff); ok && r.By == guard.ByAccount {
-				names = append(names, p.Action+"/"+r.Name)
-			}
-		}
-	}
-	return names
 }
 
 func (s *Service) routes() http.Handler {
@@ -100,6 +84,7 @@ func (s *Service) routes() http.Handler {
 			r.Post("/account/otp", s.asUser(s.form(actReauth, pages.Account, s.beginFactor, "current")))
 			r.Post("/account/otp/confirm", s.asUser(s.form(actOTP, pages.Account, s.confirmFactor, "code")))
 			r.Post("/account/otp/remove", s.asUser(s.form(actReauth, pages.Account, s.removeFactor, "current", "code")))
+			r.Post("/account/devices/revoke", s.asUser(s.form(actReauth, pages.Account, s.revokeDevice, "device")))
 			r.Post("/api/keys", s.asUser(s.newKey))
 		})
 		if s.cfg.Development {

@@ -29,7 +29,6 @@ type Service struct {
 	codes    *secondfactor.Codes
 	mails    *mailRoom
 	outbox   *Outbox      // nil unless mails stay here
-	streaks  []string     // rules of consecutive failures, as "login/streak"
 	exposed  http.Handler // the metrics
 	handler  http.Handler
 }
@@ -54,6 +53,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 		Store:     cfg.Store,
 		Secret:    cfg.Secret,
 		Policies:  cfg.Policies,
+		Resolve:   s.resolve,
 		Instances: cfg.Instances,
 		Observer:  guard.Observers{newObserver(cfg.Log, cfg.Now), guard.NewOutageLog(cfg.Log, 0, cfg.Now), metrics},
 		Now:       cfg.Now,
@@ -69,7 +69,6 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	if err := checkActions(cfg.Policies); err != nil {
 		return nil, err
 	}
-	s.streaks = streaks(cfg.Policies)
 	if s.hasher, err = password.NewHasher(cfg.Password); err != nil {
 		return nil, err
 	}

@@ -15,9 +15,17 @@ type Account struct {
 	// Generation grows whenever the password changes. A session that was
 	// opened in an earlier one is over.
 	Generation int64
+
+	// DeviceGeneration grows whenever all devices are revoked, as by a new
+	// password, and RevokedDevices are those of it that were revoked one by one.
+	DeviceGeneration int64
+	RevokedDevices   []string
 }
 
-const columns = "id, email, password_hash, generation"
+const columns = "accounts.id, email, password_hash, generation, device_generation, " + revokedDevices
+
+// renewed is what a new password sets.
+const renewed = "generation = generation + 1, device_generation = device_generation + 1"
 
 // ByEmail finds an account by its canonical address, or gives ErrNotFound.
 func (s *Store) ByEmail(ctx context.Context, email string) (Account, error) {
@@ -30,11 +38,12 @@ func (s *Store) ByID(ctx context.Context, id int64) (Account, error) {
 }
 
 // Restore makes the account of email as if it were new: with this password,
-// without API keys, second factor, reset links and sessions. If there is none, it makes one, and
+// without API keys, second factor, reset links, sessions and devices. If there is none, it
+// makes one, and
 // no mail confirms it.
 func (s *Store) Restore(ctx context.Context, email, passwordHash string) error {
 	return s.inTx(ctx, func(tx *sql.Tx) error {
-		a, err := scan(tx.QueryRowContext(ctx, insert+`(email) DO UPDATE SET password_hash = excluded.password_hash, generation = generation + 1
+		a, err := scan(tx.QueryRowContext(ctx, insert+`(email) DO UPDATE SET password_hash = excluded.password_hash, `+renewed+`
 			RETURNING `+columns, email, passwordHash, s.now().Unix()), ErrNotFound)
 		if err != nil {
 			return err
@@ -68,7 +77,7 @@ func (s *Store) Confirm(ctx context.Context, token, passwordHash string) (Accoun
 }
 
 // Reset uses up the token of a reset link and sets the password. All other
-// reset links and all sessions of the account end with it.
+// reset links, all sessions and all devices of the account end with it.
 func (s *Store) Reset(ctx context.Context, token, passwordHash string) (Account, error) {
 	var a Account
 	err := s.inTx(ctx, func(tx *sql.Tx) error {
@@ -76,7 +85,7 @@ func (s *Store) Reset(ctx context.Context, token, passwordHash string) (Account,
 		if err != nil {
 			return err
 		}
-		a, err = scan(tx.QueryRowContext(ctx, `UPDATE accounts SET password_hash = ?, generation = generation + 1
+		a, err = scan(tx.QueryRowContext(ctx, `UPDATE accounts SET password_hash = ?, `+renewed+`
 			WHERE email = ? RETURNING `+columns, passwordHash, email), ErrInvalidToken)
 		return err
 	})
@@ -84,11 +93,11 @@ func (s *Store) Reset(ctx context.Context, token, passwordHash string) (Account,
 }
 
 // ChangePassword sets the password of a, as it was read, and returns it in its
-// new generation. Reset links on their way and all sessions end. It gives
+// new generation. Reset links on their way, all sessions and all devices end. It gives
 // ErrNotFound if the password was changed meanwhile.
 func (s *Store) ChangePassword(ctx context.Context, a Account, passwordHash string) (Account, error) {
 	err := s.inTx(ctx, func(tx *sql.Tx) (err error) {
-		a, err = scan(tx.QueryRowContext(ctx, `UPDATE accounts SET password_hash = ?, generation = generation + 1
+		a, err = scan(tx.QueryRowContext(ctx, `UPDATE accounts SET password_hash = ?, `+renewed+`
 			WHERE id = ? AND generation = ? RETURNING `+columns, passwordHash, a.ID, a.Generation), ErrNotFound)
 		if err != nil {
 			return err
@@ -98,12 +107,14 @@ func (s *Store) ChangePassword(ctx context.Context, a Account, passwordHash stri
 	return a, err
 }
 
-// scan reads one account; none is the given error.
-func scan(row *sql.Row, none error) (Account, error) {
+// scan reads one account, and what stands before its columns; none is the given error.
+func scan(row *sql.Row, none error, before ...any) (Account, error) {
 	var a Account
-	err := row.Scan(&a.ID, &a.Email, &a.PasswordHash, &a.Generation)
+	var revoked string
+	err := row.Scan(append(before, &a.ID, &a.Email, &a.PasswordHash, &a.Generation, &a.DeviceGeneration, &revoked)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Account{}, none
 	}
+	a.RevokedDevices = splitIDs(revoked)
 	return a, err
 }

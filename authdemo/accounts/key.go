@@ -2,7 +2,6 @@ package accounts
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 )
@@ -50,15 +49,14 @@ func (s *Store) NewKey(ctx context.Context, account int64, tier Tier) (string, e
 // ByKey finds whose API key it is, and of which tier, or gives ErrNotFound.
 func (s *Store) ByKey(ctx context.Context, key string) (Key, error) {
 	var k Key
-	a := &k.Owner
-	err := s.db.QueryRowContext(ctx, `SELECT k.id, k.tier, a.id, a.email, a.password_hash, a.generation
-		FROM api_keys k JOIN accounts a ON a.id = k.account WHERE k.hash = ?`, sum(key)).
-		Scan(&k.ID, &k.Tier, &a.ID, &a.Email, &a.PasswordHash, &a.Generation)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Key{}, ErrNotFound
+	row := s.db.QueryRowContext(ctx, "SELECT k.id, k.tier, "+columns+" FROM api_keys k JOIN accounts ON accounts.id = k.account WHERE k.hash = ?", sum(key))
+	owner, err := scan(row, ErrNotFound, &k.ID, &k.Tier)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		err = fmt.Errorf("accounts: API key: %w", err)
 	}
 	if err != nil {
-		return Key{}, fmt.Errorf("accounts: API key: %w", err)
+		return Key{}, err
 	}
+	k.Owner = owner
 	return k, nil
 }

@@ -183,7 +183,7 @@ func TestResetKillsAllLinks(t *testing.T) {
 
 	b, err := s.Reset(t.Context(), first, "new")
 	require.NoError(t, err)
-	assert.Equal(t, accounts.Account{ID: a.ID, Email: a.Email, PasswordHash: "new", Generation: a.Generation + 1}, b)
+	assert.Equal(t, accounts.Account{ID: a.ID, Email: a.Email, PasswordHash: "new", Generation: a.Generation + 1, DeviceGeneration: a.DeviceGeneration + 1}, b)
 	for _, tok := range []string{first, second} {
 		_, err = s.Reset(t.Context(), tok, "newer")
 		require.ErrorIs(t, err, accounts.ErrInvalidToken)
@@ -231,7 +231,7 @@ func TestChangePassword(t *testing.T) {
 	tok := token(t, s, accounts.ForReset, a.Email)
 	b, err := s.ChangePassword(t.Context(), a, "new")
 	require.NoError(t, err)
-	assert.Equal(t, accounts.Account{ID: a.ID, Email: a.Email, PasswordHash: "new", Generation: a.Generation + 1}, b)
+	assert.Equal(t, accounts.Account{ID: a.ID, Email: a.Email, PasswordHash: "new", Generation: a.Generation + 1, DeviceGeneration: a.DeviceGeneration + 1}, b)
 	_, err = s.ChangePassword(t.Context(), a, "newer")
 	require.ErrorIs(t, err, accounts.ErrNotFound, "of two changes at once, one is refused")
 	_, err = s.TokenEmail(t.Context(), accounts.ForReset, tok)
@@ -320,7 +320,7 @@ func TestARestoredAccountIsAsNew(t *testing.T) {
 	require.NoError(t, s.Restore(t.Context(), a.Email, "new"))
 	b, err := s.ByEmail(t.Context(), a.Email)
 	require.NoError(t, err)
-	require.Equal(t, accounts.Account{ID: a.ID, Email: a.Email, PasswordHash: "new", Generation: a.Generation + 1}, b)
+	require.Equal(t, accounts.Account{ID: a.ID, Email: a.Email, PasswordHash: "new", Generation: a.Generation + 1, DeviceGeneration: a.DeviceGeneration + 1}, b)
 	_, err = s.ByKey(t.Context(), keys[a.ID])
 	require.ErrorIs(t, err, accounts.ErrNotFound)
 	_, err = s.TokenEmail(t.Context(), accounts.ForReset, reset)

@@ -69,7 +69,10 @@ const allDevices = "all"
 func (s *Service) revokeDevice(w http.ResponseWriter, r *http.Request, in fields.Values) error {
 	var err error
 	if id := in["device"]; id == allDevices {
-		err = s.accounts.RevokeDevices(r.Context(), user(r).ID)
+		if err = s.accounts.RevokeDevices(r.Context(), user(r).ID); err == nil && len(s.streaks) > 0 {
+			// What devices had failed at: none of them can fail any more.
+			err = s.guard.Unlock(context.WithoutCancel(r.Context()), user(r).Email, s.streaks...)
+		}
 	} else {
 		err = s.accounts.RevokeDevice(r.Context(), user(r).ID, id)
 	}
@@ -78,6 +81,22 @@ func (s *Service) revokeDevice(w http.ResponseWriter, r *http.Request, in fields
 	}
 	s.done(w, r, http.StatusNoContent, nil, "/account", noticeDevices)
 	return nil
+}
+
+// deviceStreaks are the rules of the password's actions that count the failures of all
+// devices of an account.
+func deviceStreaks(policies []guard.Policy) (names []string) {
+	for _, p := range policies {
+		if p.Action != actLogin && p.Action != actReauth {
+			continue
+		}
+		for _, r := range p.Rules {
+			if r.Clients == guard.TrustedClients && r.By == guard.ByAccount && r.Counts == guard.Failures {
+				names = append(names, p.Action+"/"+r.Name)
+			}
+		}
+	}
+	return names
 }
 
 // devices are what the account's page lists. If they cannot be found out, it lists

@@ -165,3 +165,31 @@ func TestASharedBrowserKnowsAllItsAccounts(t *testing.T) {
 	mallory := w.somebodyElse("mallory@example.com")
 	requireLocked(t, mallory.login(owner, ownerPassword))
 }
+
+// Somebody with a stolen cookie locks all devices; who forgets them all has known
+// devices again from the next login on, and the thief none.
+func TestForgettingAllDevicesEndsTheirLock(t *testing.T) {
+	w := newWorld(t).withOwner()
+	c := w.loggedIn("192.0.2.1")
+	thief := w.from("203.0.113.1")
+	thief.cookies[deviceCookie] = c.cookies[deviceCookie]
+	for failures := 0; failures < 20; {
+		if rec := thief.login(owner, "guess"); rec.Code == http.StatusUnauthorized {
+			failures++
+			continue
+		}
+		w.advance(15 * time.Minute)
+	}
+	rec := c.login(owner, ownerPassword)
+	require.Equal(t, http.StatusTooManyRequests, rec.Code)
+	require.Contains(t, rec.Body.String(), `"error":"locked"`)
+	require.Contains(t, rec.Body.String(), `"login/devices"`)
+	require.Equal(t, http.StatusNoContent, c.post("/account/devices/revoke", "device", "all").Code)
+	w.guessAt(owner, 5)
+	require.Equal(t, http.StatusTooManyRequests, thief.login(owner, "guess").Code, "a stranger again")
+	require.Equal(t, http.StatusTooManyRequests, c.login(owner, ownerPassword).Code, "like everybody")
+	w.advance(15 * time.Minute)
+	require.Equal(t, http.StatusOK, c.login(owner, ownerPassword).Code)
+	w.guessAt(owner, 5)
+	require.True(t, c.known())
+}

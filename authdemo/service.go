@@ -29,6 +29,7 @@ type Service struct {
 	codes    *secondfactor.Codes
 	mails    *mailRoom
 	outbox   *Outbox      // nil unless mails stay here
+	streaks  []string     // rules of devices' failures, as "login/devices"
 	exposed  http.Handler // the metrics
 	handler  http.Handler
 }
@@ -69,6 +70,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	if err := checkActions(cfg.Policies); err != nil {
 		return nil, err
 	}
+	s.streaks = deviceStreaks(cfg.Policies)
 	if s.hasher, err = password.NewHasher(cfg.Password); err != nil {
 		return nil, err
 	}

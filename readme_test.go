@@ -26,6 +26,11 @@ func TestTheReadmeIsTrue(t *testing.T) {
 		return strings.Contains(block, "guardtest.Bounded") && strings.Contains(proof, strings.TrimSpace(block))
 	}), "the example of guardtest")
 
+	device := read(t, "guard/device_example_test.go")
+	require.True(t, slices.ContainsFunc(blocks, func(block string) bool {
+		return strings.Contains(block, "TrustDevice") && strings.Contains(device, strings.TrimSpace(block))
+	}), "the example of devices")
+
 	yaml := codeBlocks(readme, "yaml")
 	require.Len(t, yaml, 1)
 	shown, err := policies.Parse("README.md", []byte(yaml[0]))

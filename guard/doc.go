@@ -21,6 +21,10 @@
 // that count failures; whatever else happens (a wrong password, a panic, a
 // client that hangs up, a crash of this process) leaves the charge standing.
 //
+// Strict limits can be turned against an owner, who is kept out by what strangers
+// try. [Guard.TrustDevice] makes the browser of an owner who has succeeded known,
+// and rules may count known clients and strangers apart ([Rule.Clients]).
+//
 // A guard never allows by default: its zero value, an action without a policy,
 // an attempt without the API key, tenant or part that a rule counts by and a
 // store that does not answer are all errors. Two things a stranger can leave out

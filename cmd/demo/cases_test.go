@@ -31,7 +31,7 @@ func TestTheLimitsInForceArePrinted(t *testing.T) {
 	cancel()
 	require.NoError(t, <-ended)
 	require.Regexp(t, `(?m)^login/account +7 per 1m30s +by account +failures +deny$`, out.String())
-	require.Regexp(t, `(?m)^reauth/account +5 per 15m0s +by account +failures +deny$`, out.String())
+	require.Regexp(t, `(?m)^reauth/account +5 per 15m0s +by account, untrusted +failures +deny$`, out.String())
 	require.NotContains(t, out.String(), "login/ip", "a policy is replaced as a whole")
 
 	for _, bare := range []string{"5 per 900", "5 per 0", "5", "900000"} {

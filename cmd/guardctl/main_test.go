@@ -53,6 +53,31 @@ login: guesses
 `, out)
 }
 
+// What a stolen device cookie leaves, where known devices have rules of their own.
+func TestExplainDevices(t *testing.T) {
+	status, out, errs := call(t, "explain", file(t, `
+pin:
+  strangers: {by: account, clients: untrusted, limit: 5 per 1h, backoff: {free: 5, base: 1m, max: 1h, lock: 80, forget: 90d}}
+  device:    {by: device, clients: trusted, limit: 5 per 1h, backoff: {free: 5, base: 1m, max: 1h, lock: 20, forget: 180d, forget_beyond: 180d}}
+  devices:   {by: account, clients: trusted, backoff: {free: 5, base: 1m, max: 1h, lock: 20, forget: 180d, forget_beyond: 180d}}
+`))
+	require.Equal(t, statusOK, status, errs)
+	require.Equal(t, `pin: guesses
+                                                       first hour  first day   30 days      year  any second  any minute  any hour
+  one address, one account, owner idle                          5         32        80       320           5           5         5
+  one address, one account, owner logging in                    5         40       967    11,676           5           5         5
+  one address, all accounts                              no limit   no limit  no limit  no limit    no limit    no limit  no limit
+  botnet, one account, owner idle                               5         32        80       320           5           5         5
+  botnet, one account, owner logging in                         5         40       967    11,676           5           5         5
+  stolen device cookie, one account, owner idle                 5         20        20        20           5           5         5
+  stolen device cookie, one account, owner logging in           5         20        20        20           5           5         5
+  Owner idle: who never stops locks the account after 80, 2 days 23 hours 2 minutes after the first.
+  An owner on a known device is never refused by a botnet, nor by anybody behind the same address.
+  Owner idle: who never stops locks the account's devices after 20, 11 hours 2 minutes after the first.
+  Owner logging in: who never stops locks the account's devices after 20, 11 hours 2 minutes after the first.
+`, out[strings.Index(out, "pin:"):])
+}
+
 func TestExplainThePresets(t *testing.T) {
 	if raced {
 		t.Skip("attacks that take long under the race detector")
@@ -68,6 +93,9 @@ func TestExplainThePresets(t *testing.T) {
 		"one address, one account, owner logging in 15 30 900 10,950 5 5 15",
 		"one IPv6 /48, all accounts 400 9,577 ~287,000 ~3,500,000 400 406 799",
 		"botnet, one account, owner idle 15 30 80 530 5 5 15",
+		"stolen device cookie, one account, owner idle 15 20 20 20 5 5 15",
+		"stolen device cookie, one account, owner logging in 15 20 20 20 5 5 15",
+		"An owner on a known device is never refused by a botnet, nor by anybody behind the same address.",
 		"Owner idle: who never stops locks the account after 80, 3 days 1 hour after the first.",
 	} {
 		found := false

@@ -12,7 +12,8 @@
 //  3. Whoever needs a password computed waits his turn at a gate (package
 //     password), so that a flood costs bounded memory and time.
 //  4. The account is looked up (package accounts) and the secret compared.
-//  5. The attempt is settled: a success gives its own charge back.
+//  5. The attempt is settled: a success gives its own charge back, and makes the
+//     browser known, so that no stranger can keep the owner out of it (device.go).
 //
 // Nothing tells whether an address has an account. Login computes one argon2id
 // hash either way. Sign-up and reset answer before they look the address up;

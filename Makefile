@@ -80,10 +80,11 @@ vuln: ## known vulnerabilities, where their database can be reached
 		echo 'govulncheck: database not reachable, skipped'; \
 	fi
 
-examples: ## vet and test the examples, a module with frameworks of its own
-	cd examples && $(GO) vet -tags nomsgpack ./...
-	@# The tag leaves out a codec of gin's that takes half a minute to compile.
-	cd examples && $(GO) test -tags nomsgpack -count=1 -timeout 2m ./...
+# A module of its own: no framework is a dependency of authguard. The tag leaves
+# out a codec of gin's that takes half a minute to compile.
+examples: ## vet and test the examples
+	$(GO) -C examples vet -tags nomsgpack ./...
+	$(GO) -C examples test -tags nomsgpack -count=1 -timeout 2m ./...
 
 chaos: servers ## break real servers under load and hold the bounds, in two minutes
 	@# Without a server `servers` has said so; in CI it must be there.

@@ -95,12 +95,18 @@ func (c *collector) wants(name string) (bool, error) {
 		return false, bad("the fields must be " + strings.Join(c.names, ", ") + " and no others")
 	}
 	for _, n := range c.names {
-		// encoding/json and others ignore case; email[] is an array to many.
-		if bare, _, _ := strings.Cut(name, "["); strings.EqualFold(strings.TrimSpace(bare), n) {
+		if resembles(name, n) {
 			return false, bad("the field " + n + " must come once, in this spelling")
 		}
 	}
 	return false, nil
+}
+
+// resembles reports whether some reader takes name for wanted: encoding/json and
+// others ignore case; email[] is an array to many.
+func resembles(name, wanted string) bool {
+	bare, _, _ := strings.Cut(name, "[")
+	return strings.EqualFold(strings.TrimSpace(bare), wanted)
 }
 
 func (c *collector) form(form url.Values) (Values, error) {

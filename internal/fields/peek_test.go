@@ -30,6 +30,8 @@ func TestPeekTakesTheOneFieldThatNobodyCanMistake(t *testing.T) {
 		"the same in the query":     {form, "/?email=a", "email=a", 0},
 		"another in the query":      {form, "/?email=b", "email=a", 400},
 		"a spelling in the query":   {form, "/?Email=b", "email=a", 400},
+		"an array in the query":     {form, "/?email[]=b", "email=a", 400},
+		"a blank in the query":      {form, "/?+email=b", "email=a", 400},
 		"only in the query":         {form, "/?email=a", "more=1", 400},
 		"twice":                     {"application/json", "/", `{"email":"a","email":"b"}`, 400},
 		"twice through an escape":   {"application/json", "/", `{"email":"a","\u0065mail":"b"}`, 400},

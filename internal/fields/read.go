@@ -52,7 +52,7 @@ func Peek(r *http.Request, names ...string) (Values, error) {
 	}
 	for name, query := range r.URL.Query() {
 		for wanted, v := range values {
-			if strings.EqualFold(name, wanted) && slices.ContainsFunc(query, func(q string) bool { return q != v }) {
+			if resembles(name, wanted) && slices.ContainsFunc(query, func(q string) bool { return q != v }) {
 				return nil, bad("the field " + wanted + " must not differ in the query")
 			}
 		}
@@ -100,6 +100,9 @@ func bodyOf(w http.ResponseWriter, r *http.Request, optional bool) ([]byte, deco
 	decode, refused := decoder(r.Header)
 	if refused != nil && !optional {
 		return nil, nil, refused
+	}
+	if r.Body == nil { // a server's request has one; not all that are made by hand have
+		r.Body = http.NoBody
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBytes))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {

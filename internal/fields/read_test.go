@@ -56,3 +56,13 @@ func TestMissingFieldsAreNotTakenFromTheQuery(t *testing.T) {
 	_, err := Read(httptest.NewRecorder(), r, "email", "password")
 	require.Error(t, err)
 }
+
+// A request made by hand may have no body at all.
+func TestNoBodyIsAnEmptyOne(t *testing.T) {
+	r, err := http.NewRequest(http.MethodPost, "/", nil)
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", "application/json")
+	_, err = Peek(r, "email")
+	require.ErrorAs(t, err, new(*Error))
+	require.NoError(t, r.Body.Close())
+}

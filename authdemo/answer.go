@@ -83,7 +83,7 @@ func malformed(err error) error {
 func (s *Service) chargeAddress(r *http.Request, action string) error {
 	ctx := context.WithoutCancel(r.Context()) // a body that ends early is often a client that is gone
 	pass, err := s.guard.Check(ctx, guard.Attempt{Action: action, IP: httpguard.ClientIP(r)})
-	if errors.Is(err, guard.ErrMissing) {
+	if errors.Is(err, guard.ErrNoAccount) {
 		return nil // the action is counted by account only
 	}
 	if err != nil {

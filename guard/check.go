@@ -19,8 +19,12 @@ var (
 
 	// ErrMissing reports an attempt that lacks what a rule counts by, such as
 	// an API key where the policy counts by it: a mistake in the program. An
-	// account that is left out is no mistake, unless all rules count by it.
+	// account that is left out is no mistake; see ErrNoAccount.
 	ErrMissing = errors.New("guard: the attempt lacks what a rule counts by")
+
+	// ErrNoAccount is the ErrMissing that a client can bring about: all rules
+	// count by account, and what was typed is none, such as an empty field.
+	ErrNoAccount = fmt.Errorf("%w: no account, and nothing else is counted", ErrMissing)
 
 	// ErrUnavailable reports that the store or the resolver failed, so that
 	// nobody can say whether the attempt is within its limits.
@@ -158,7 +162,7 @@ func (p *policy) limitsFor(who *identity) []ruleLimit {
 // charges asks cost of each limit, for the subjects of p's kinds.
 func (p *policy) charges(limits []ruleLimit, subjects []subjectHash, cost int64) ([]limiter.Charge, error) {
 	if len(limits) == 0 {
-		return nil, fmt.Errorf("%w: %s counts by account only, and there is none", ErrMissing, p.action)
+		return nil, fmt.Errorf("%w: %s", ErrNoAccount, p.action)
 	}
 	charges := make([]limiter.Charge, len(limits))
 	var keys strings.Builder // all of them in one piece of memory

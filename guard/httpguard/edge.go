@@ -101,9 +101,10 @@ func New(c Config) (*Edge, error) {
 func (e *Edge) Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := ProblemOf(err)
 	switch {
+	case p.Status != http.StatusInternalServerError:
 	case errors.Is(err, guard.ErrNoPolicy), errors.Is(err, guard.ErrMissing), errors.Is(err, errNoIdentity):
 		e.once(slog.LevelError, err.Error())
-	case p.Status == http.StatusInternalServerError:
+	default:
 		e.log.ErrorContext(r.Context(), "httpguard: request failed", "err", err)
 	}
 	answer(w, r, p, e.page)

@@ -67,6 +67,7 @@ func TestEveryErrorHasItsAnswer(t *testing.T) {
 		{fmt.Errorf("x: %w", limiter.ErrCostTooHigh), 400, "cost_too_high", ""},
 		{guard.ErrNoPolicy, 500, "internal", ""},
 		{guard.ErrMissing, 500, "internal", ""},
+		{fmt.Errorf("%w: login", guard.ErrNoAccount), 400, "invalid_request", ""},
 		{errors.New("anything"), 500, "internal", ""},
 		{nil, 500, "internal", ""},
 	} {

@@ -41,7 +41,7 @@ const unavailableRetry = time.Second
 
 // ProblemOf says how to answer an error of [guard.Guard.Check]: 429 for a
 // refusal, 503 if the limits cannot be checked, 400 for a cost that no wait
-// will admit, and 500 for everything else, which is a mistake in the program.
+// will admit and for an account that is none, and 500 for everything else, which is a mistake in the program.
 func ProblemOf(err error) Problem {
 	var denied *guard.Denied
 	switch {
@@ -81,12 +81,20 @@ func ProblemOf(err error) Problem {
 			Detail: "This request costs more than its limit ever admits. Ask for less.",
 			Error:  "cost_too_high",
 		}
+	case errors.Is(err, guard.ErrNoAccount):
+		p := notUnderstood()
+		p.Detail = "No account was named."
+		return p
 	}
 	return Problem{
 		Title:  "Internal error",
 		Status: http.StatusInternalServerError,
 		Error:  "internal",
 	}
+}
+
+func notUnderstood() Problem {
+	return Problem{Title: "Request not understood", Status: http.StatusBadRequest, Error: "invalid_request"}
 }
 
 // seconds is d as delay-seconds of RFC 9110, section 10.2.3: rounded up, so

@@ -139,6 +139,30 @@ func TestAProxyThatNobodyTrustsIsReported(t *testing.T) {
 	}
 }
 
+// An address with a port, as some proxies write, is read as none: all clients are
+// then the proxy, and that is said. What a client wrote further left is not.
+func TestAProxyThatIsNotUnderstoodIsReported(t *testing.T) {
+	for header, c := range map[string]httpguard.Clients{
+		"X-Forwarded-For": {TrustedProxies: prefixes("10.0.0.0/8")},
+		"X-Real-Ip":       {TrustedProxies: prefixes("10.0.0.0/8"), Header: "x-real-ip"},
+		"x-forwarded-for": {DangerousTrustAnyPeer: true},
+	} {
+		ask, log := found(t, c)
+		ask("10.0.0.1:1")
+		ask("10.0.0.1:1", header, "203.0.113.1")
+		if header == "X-Forwarded-For" {
+			ask("10.0.0.1:1", header, "rubbish, 10.0.0.2")
+			ask("198.51.100.9:1", header, "203.0.113.1:4711") // anybody may send anything
+		}
+		require.NotContains(t, log.String(), "no address", header)
+		for range 3 {
+			require.Equal(t, "10.0.0.1", ask("10.0.0.1:1", header, "203.0.113.1:4711"))
+		}
+		require.Equal(t, 1, strings.Count(log.String(), "no address"), header)
+		require.NotContains(t, log.String(), "203.0.113")
+	}
+}
+
 // A server on a Unix socket has peers without an address. Behind a proxy that is
 // trusted they are told apart; otherwise they are one client, and that is said.
 func TestBehindAUnixSocket(t *testing.T) {

@@ -1,6 +1,7 @@
 package httpguard
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -41,14 +42,17 @@ func Relayed(r *http.Request) bool {
 // A forwardingWatch warns, once each, of signs that a proxy stands in front of a
 // server that was not told of it: a forwarding header though nobody is trusted,
 // one private peer that is not trusted and speaks for two clients, who then share
-// one limit, and a peer without an address.
+// one limit, and a peer without an address; and of one that is trusted but names
+// its clients in a form that nobody reads, such as with a port.
 type forwardingWatch struct {
 	trusted  []netip.Prefix
 	trustAny bool
+	header   string // in which those that are trusted name the client
 	log      *slog.Logger
 
-	ignored, shared, nameless sync.Once
-	finished                  atomic.Bool // of shared
+	ignored, shared, nameless, unread sync.Once
+
+	finished atomic.Bool // of shared
 
 	mu      sync.Mutex
 	clients map[netip.Addr]string // the first client that each peer named
@@ -58,7 +62,13 @@ type forwardingWatch struct {
 const maxPeersWatched = 64
 
 func newForwardingWatch(c Clients) *forwardingWatch {
-	return &forwardingWatch{trusted: c.TrustedProxies, trustAny: c.DangerousTrustAnyPeer, log: c.Log, clients: make(map[netip.Addr]string)}
+	return &forwardingWatch{
+		trusted:  c.TrustedProxies,
+		trustAny: c.DangerousTrustAnyPeer,
+		header:   http.CanonicalHeaderKey(cmp.Or(c.Header, "X-Forwarded-For")),
+		log:      c.Log,
+		clients:  make(map[netip.Addr]string),
+	}
 }
 
 func (f *forwardingWatch) handler(next http.Handler) http.Handler {
@@ -69,10 +79,14 @@ func (f *forwardingWatch) handler(next http.Handler) http.Handler {
 }
 
 func (f *forwardingWatch) look(r *http.Request) {
-	if f.trustAny || f.finished.Load() {
+	from := Peer(r)
+	if f.trustAny || f.trusts(from) {
+		f.readable(lastNamed(r.Header, f.header))
 		return
 	}
-	from := Peer(r)
+	if f.finished.Load() {
+		return
+	}
 	if !from.IsValid() {
 		f.nameless.Do(func() {
 			f.log.Warn("a peer has no address, as on a Unix socket: all such clients share one limit; a proxy there needs Clients.DangerousTrustAnyPeer")
@@ -88,10 +102,10 @@ func (f *forwardingWatch) look(r *http.Request) {
 			f.log.Warn("a forwarding header is ignored, because no proxy is trusted", "header", name)
 		})
 	}
-	if !from.IsPrivate() && !from.IsLoopback() || f.trusts(from) {
+	if !from.IsPrivate() && !from.IsLoopback() {
 		return // anybody on the Internet may send anything
 	}
-	if f.speaksForTwo(from, lastForwardedFor(r.Header)) {
+	if f.speaksForTwo(from, lastNamed(r.Header, "X-Forwarded-For")) {
 		f.shared.Do(func() {
 			f.log.Warn("possible proxy misconfiguration: one private peer speaks for several clients, who share one limit; name it as a trusted proxy")
 			f.finished.Store(true)
@@ -117,8 +131,20 @@ func (f *forwardingWatch) speaksForTwo(from netip.Addr, client string) bool {
 	return known && first != client
 }
 
-// lastForwardedFor is whom the nearest proxy named.
-func lastForwardedFor(h http.Header) string {
-	all := strings.Join(h["X-Forwarded-For"], ",")
+// readable warns of a client that a trusted proxy names in vain.
+func (f *forwardingWatch) readable(client string) {
+	if client == "" {
+		return
+	}
+	if _, err := netip.ParseAddr(client); err != nil {
+		f.unread.Do(func() {
+			f.log.Warn("a trusted proxy names its client by what is no address, such as one with a port: all its clients share one limit", "header", f.header)
+		})
+	}
+}
+
+// lastNamed is whom the nearest proxy named.
+func lastNamed(h http.Header, header string) string {
+	all := strings.Join(h[header], ",")
 	return strings.TrimSpace(all[strings.LastIndexByte(all, ',')+1:])
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"authguard/guard"
 	"authguard/internal/fields"
@@ -92,7 +93,8 @@ func PassFrom(ctx context.Context) *guard.Pass {
 func (e *Edge) serve(w http.ResponseWriter, r *http.Request, pass *guard.Pass, next http.Handler) {
 	ctx := r.Context()
 	defer pass.Fail(ctx) // whatever is no success
-	out := &recorder{ResponseWriter: w}
+	upgrade := strings.Contains(strings.ToLower(strings.Join(r.Header.Values("Connection"), ",")), "upgrade")
+	out := &recorder{ResponseWriter: w, upgrade: upgrade}
 	next.ServeHTTP(out, r.WithContext(context.WithValue(ctx, passKey{}, pass)))
 	switch {
 	case pass.Settled():
@@ -108,14 +110,14 @@ func (e *Edge) serve(w http.ResponseWriter, r *http.Request, pass *guard.Pass, n
 func (e *Edge) malformed(w http.ResponseWriter, r *http.Request, action string, reason error) {
 	ctx := context.WithoutCancel(r.Context()) // a body that ends early is often a client that is gone
 	pass, err := e.guard.Check(ctx, guard.Attempt{Action: action, IP: ClientIP(r)})
-	if err != nil && !errors.Is(err, guard.ErrMissing) { // which says that nothing is counted by address
+	if err != nil && !errors.Is(err, guard.ErrNoAccount) { // which says that nothing is counted by address
 		e.refuseStranger(w, r, err)
 		return
 	}
 	if err == nil {
 		_ = pass.Fail(ctx) // asks no store
 	}
-	p := Problem{Title: "Request not understood", Status: http.StatusBadRequest, Error: "invalid_request"}
+	p := notUnderstood()
 	if f := (*fields.Error)(nil); errors.As(reason, &f) {
 		p.Status, p.Detail = f.Status, f.Detail
 	}

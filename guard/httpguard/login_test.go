@@ -147,6 +147,23 @@ func TestAPanicCountsAsAFailure(t *testing.T) {
 	require.EqualValues(t, 1, account)
 }
 
+// chi's Recoverer writes nothing about a panic where the client asks for an upgrade.
+func TestAHeaderMakesNoSuccessOfAPanic(t *testing.T) {
+	for _, connection := range []string{"Upgrade", "keep-alive, upgrade"} {
+		s := newSite(t, nil)
+		h := s.Guard("login", httpguard.Field("email"))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			defer func() { require.NotNil(t, recover()) }() // as Recoverer does, without its log
+			panic("a fault")
+		}))
+		post(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.Header.Set("Connection", connection)
+			h.ServeHTTP(w, r)
+		}), bob)
+		account, _ := s.used(t, "bob@example.com")
+		require.EqualValues(t, 1, account, connection)
+	}
+}
+
 // A client that hangs up gets no guess for free, whatever the handler says to
 // nobody.
 func TestHangingUpCountsAsAFailure(t *testing.T) {
@@ -261,8 +278,10 @@ func TestMalformedRequestsAreChargedToTheAddress(t *testing.T) {
 func TestMalformedRequestsOfAnActionByAccountAreRefusedAllTheSame(t *testing.T) {
 	s := newSite(t, nil, guard.Policy{Action: "login", Rules: []guard.Rule{{Name: "account", By: guard.ByAccount, Limits: per15m(5)}}})
 	h := s.Guard("login", httpguard.Field("email"))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("ran") }))
-	require.Equal(t, 400, post(h, `{}`).Code)
-	require.Empty(t, s.log.String())
+	for _, body := range []string{`{}`, `{"email":""}`, `{"email":"a\u0000b"}`} {
+		require.Equal(t, 400, post(h, body).Code, body)
+	}
+	require.Empty(t, s.log.String(), "what a client typed is no mistake of the program")
 }
 
 // An OPTIONS is charged nothing, so a handler that looks at no method must not

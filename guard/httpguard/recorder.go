@@ -12,15 +12,20 @@ type recorder struct {
 	http.ResponseWriter
 	status   int // 0 until it is known
 	hijacked bool
+	upgrade  bool // the client asked for another protocol
 }
 
 // succeeded reports an answer that says yes. A handler that writes nothing has
-// answered 200; one that took the connection over has said nothing.
+// answered 200; one that took the connection over has said nothing. Nor has one that
+// writes nothing where an upgrade was asked for: there chi's Recoverer stays silent
+// about a panic, so that a header would turn a failure into a success.
 func (w *recorder) succeeded() bool {
 	switch {
 	case w.hijacked:
 		return false
-	case w.status == 0, w.status == http.StatusNotModified:
+	case w.status == 0:
+		return !w.upgrade
+	case w.status == http.StatusNotModified:
 		return true
 	}
 	return w.status >= 200 && w.status < 300

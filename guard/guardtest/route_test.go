@@ -148,7 +148,7 @@ func TestARouteOutsideTheGuardIsCaught(t *testing.T) {
 		"gone from the guarded": {nil, func(t *guardtest.Table) { t.Guarded = append(t.Guarded, "old") }, []string{"old is declared, but there is no such route"}},
 		"nothing counted":       {nil, func(t *guardtest.Table) { t.Verified = func() int64 { return 0 } }, []string{"no guarded route compares a secret when the guard admits it"}},
 		"bad requests": {nil, func(t *guardtest.Table) { t.Request = nil }, []string{
-			"POST /login is declared guarded, but does not ask the guard over Store, and is answered 500", "no guarded route compares a secret when the guard admits it"}},
+			"POST /login is declared guarded, but does not ask the guard over Store, and is answered 400", "no guarded route compares a secret when the guard admits it"}},
 		"another store": {nil, func(t *guardtest.Table) { t.Store = guardtest.Open(outer) }, []string{
 			"POST /login compares a secret although", "POST /login is declared guarded, but does not ask the guard over Store, and is answered 401"}},
 		"no handler":      {nil, func(t *guardtest.Table) { t.Handler = nil }, []string{"Table.Handler is nil"}},

@@ -48,6 +48,8 @@ type Config struct {
 	// Waiting is how many admitted requests may wait at once for their turn in
 	// a queue ([limiter.LeakyBucket]), 0 means 1,000; and LongestWait how long
 	// one of them may, 0 means 5 s. What is beyond is refused as unavailable.
+	// All clients share the room. After a wait of ten seconds nothing is given
+	// back any more ([guard.Pass.Succeed]), whatever becomes of the request.
 	Waiting     int
 	LongestWait time.Duration
 

@@ -31,6 +31,9 @@ import (
 // believed: PassFrom(ctx).Succeed where it redirects after a success, Fail where it
 // answers 200 to a wrong password, Cancel or Shed where it could not compare.
 //
+// An attempt that a queue ([limiter.LeakyBucket]) admits runs at once: only Limit
+// and LimitAddress wait for a turn.
+//
 // OPTIONS is answered here, uncharged: CORS middleware belongs outside, where it
 // also lets pages of other origins read a refusal.
 func (e *Edge) Guard(action string, account func(*http.Request) (string, error)) func(http.Handler) http.Handler {

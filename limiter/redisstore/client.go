@@ -32,7 +32,7 @@ func NewClient(rawURL string) (redis.UniversalClient, error) {
 	rawURL, hosts := cutHosts(rawURL)
 	u, err := url.Parse(rawURL)
 	if err != nil || misplaced(u) {
-		return nil, errors.New("redisstore: the URL cannot be read; special characters of a password must be percent-encoded")
+		return nil, errors.New("redisstore: the URL cannot be read, want one such as redis://host:6379; special characters of a password must be percent-encoded")
 	}
 	switch u.Scheme {
 	case "redis", "rediss":

@@ -34,6 +34,9 @@ type part struct {
 	answer string
 	err    error
 	done   chan struct{} // closed when answer or err is there; nil if the caller itself sends
+
+	queue   *queue // that it waits in, if the caller does not send
+	answers int    // of the queue, when it came
 }
 
 // item is one charge of a part.
@@ -116,7 +119,8 @@ func (c *call) add(s *Store, m mode, charge *limiter.Charge, it item) error {
 }
 
 // run has all parts decided, those of a node by one message, all nodes at one time.
-// It returns when all are, or at the deadline.
+// It returns when all are, or at the deadline. What then waits behind others whom the
+// node does answer meets a crowd, which anybody can send, and no outage.
 func (s *Store) run(ctx context.Context, c *call) error {
 	if err := ctx.Err(); err != nil || len(c.parts) == 0 {
 		return err
@@ -136,12 +140,17 @@ func (s *Store) run(ctx context.Context, c *call) error {
 			continue
 		case <-ctx.Done():
 		}
+		waited, crowded := s.line.leave(p)
 		where := "waited to be sent"
-		if !s.line.leave(p) {
+		if !waited {
 			where, c.lost = "was under way", true
 		}
+		err := fmt.Errorf("redisstore: %w while it %s", ctx.Err(), where)
+		if crowded {
+			err = fmt.Errorf("%w: %w", err, limiter.ErrOverloaded)
+		}
 		// Whoever sends the part may still write to it.
-		c.parts[i] = &part{mode: p.mode, items: p.items, err: fmt.Errorf("redisstore: %w while it %s", ctx.Err(), where)}
+		c.parts[i] = &part{mode: p.mode, items: p.items, err: err}
 	}
 	return nil
 }

@@ -15,8 +15,14 @@ import (
 // Who has waited is sent for by a goroutine of the store's own: no caller, who may
 // give up at any moment, is relied upon to go on.
 type line struct {
-	mu      sync.Mutex
-	waiting map[*redis.Client][]*part // by node; the entry is there while a message is under way
+	mu     sync.Mutex
+	queues map[*redis.Client]*queue // by node; there while a message is under way
+}
+
+// queue is who waits for a node, and how many messages it has answered meanwhile.
+type queue struct {
+	waiting []*part
+	answers int
 }
 
 // A message has at most so many calls and so much work, since a server does nothing
@@ -32,16 +38,17 @@ func (l *line) join(parts []*part) (free []*part) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, p := range parts {
-		waiting, busy := l.waiting[p.node]
+		q, busy := l.queues[p.node]
 		switch {
 		case !busy:
-			l.waiting[p.node] = nil
+			l.queues[p.node] = new(queue)
 			fallthrough
 		case slices.ContainsFunc(free, p.sameNode):
 			free = append(free, p)
 		default:
 			p.done = make(chan struct{})
-			l.waiting[p.node] = append(waiting, p)
+			p.queue, p.answers = q, q.answers
+			q.waiting = append(q.waiting, p)
 		}
 	}
 	return free
@@ -49,34 +56,38 @@ func (l *line) join(parts []*part) (free []*part) {
 
 func (p *part) sameNode(other *part) bool { return p.node == other.node }
 
-// leave gives a place in line up, and reports whether it was still there.
-func (l *line) leave(p *part) bool {
+// leave gives a place in line up. It reports whether it was still there, and whether
+// the node has answered others since p came: then it is up, and p came in a crowd.
+func (l *line) leave(p *part) (waited, crowded bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	i := slices.Index(l.waiting[p.node], p)
-	if i < 0 {
-		return false
+	if i := slices.Index(p.queue.waiting, p); i >= 0 {
+		waited = true
+		p.queue.waiting = slices.Delete(p.queue.waiting, i, i+1)
 	}
-	l.waiting[p.node] = slices.Delete(l.waiting[p.node], i, i+1)
-	return true
+	return waited, p.queue.answers > p.answers
 }
 
-// next takes those out of the line who go together next, or ends it.
-func (l *line) next(node *redis.Client) []*part {
+// next takes those out of the line who go together next, or ends it. answered is
+// what became of the message before.
+func (l *line) next(node *redis.Client, answered bool) []*part {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	waiting := l.waiting[node]
-	if len(waiting) == 0 {
-		delete(l.waiting, node)
+	q := l.queues[node]
+	if answered {
+		q.answers++
+	}
+	if len(q.waiting) == 0 {
+		delete(l.queues, node)
 		return nil
 	}
 	n, work := 0, 0
-	for n < min(len(waiting), maxTogether) && (n == 0 || work+waiting[n].work <= maxWork) {
-		work += waiting[n].work
+	for n < min(len(q.waiting), maxTogether) && (n == 0 || work+q.waiting[n].work <= maxWork) {
+		work += q.waiting[n].work
 		n++
 	}
-	together := slices.Clone(waiting[:n])
-	l.waiting[node] = slices.Delete(waiting, 0, n)
+	together := slices.Clone(q.waiting[:n])
+	q.waiting = slices.Delete(q.waiting, 0, n)
 	return together
 }
 
@@ -129,8 +140,9 @@ func (s *Store) send(ctx context.Context, parts []*part) {
 
 // sendOnce sends one message, and then sees to those who have come meanwhile.
 func (s *Store) sendOnce(ctx context.Context, node *redis.Client, groups []*group) {
+	answered := false
 	defer func() {
-		if next := s.line.next(node); next != nil {
+		if next := s.line.next(node, answered); next != nil {
 			go s.sendWaiting(next)
 		}
 	}()
@@ -144,6 +156,8 @@ func (s *Store) sendOnce(ctx context.Context, node *redis.Client, groups []*grou
 		pipe.Exec(ctx)
 	}
 	for _, g := range groups {
-		s.notice(ctx, g.err())
+		err := g.err()
+		answered = answered || err == nil
+		s.notice(ctx, err)
 	}
 }

@@ -58,7 +58,7 @@ func New(c Config) (*Store, error) {
 		timeout: c.Timeout,
 		now:     c.Now,
 		scripts: scripts{laws: map[string]int{}, made: map[uint64]script{}, known: map[limiter.Limit]*compiled{}},
-		line:    line{waiting: map[*redis.Client][]*part{}},
+		line:    line{queues: map[*redis.Client]*queue{}},
 	}
 	if err := s.use(c.Client); err != nil {
 		return nil, err

@@ -130,14 +130,15 @@ func (u *unsettled) wake(s slot, all bool) {
 }
 
 // wait returns when one may be let go, true, or need not wait any longer: false.
-func (u *unsettled) wait(ctx context.Context, s slot, now func() time.Time, d time.Duration) bool {
+// more tells what happened before it stood in the queue, and so was told to nobody.
+func (u *unsettled) wait(ctx context.Context, s slot, more func() bool, now func() time.Time, d time.Duration) bool {
 	c := u.queue(s)
 	if c == nil {
 		return false
 	}
 	timeout := time.NewTimer(d)
 	defer timeout.Stop()
-	if !u.any(s, now()) { // all have settled before it stood in the queue
+	if more() || !u.any(s, now()) {
 		u.leave(s, c, false)
 		return true
 	}

@@ -51,7 +51,7 @@ func (g *Guard) takeInTurn(ctx context.Context, p *Pass) (bool, error) {
 		switch left := maxWait - time.Since(began); {
 		case more() && left > 0:
 		case u.any(s, g.now()) && left > 0:
-			if !u.wait(ctx, s, g.now, left) {
+			if !u.wait(ctx, s, more, g.now, left) {
 				return false, nil
 			}
 			if !more() { // all have failed, or others were sooner

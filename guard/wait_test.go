@@ -199,3 +199,36 @@ func withCounts(r guard.Rule, c guard.Counts) guard.Rule {
 	r.Counts = c
 	return r
 }
+
+// afterDenial does something when the store has denied and nobody knows it yet.
+type afterDenial struct {
+	limiter.Store
+	then func()
+}
+
+func (s *afterDenial) Take(ctx context.Context, charges []limiter.Charge) (bool, error) {
+	ok, err := s.Store.Take(ctx, charges)
+	if then := s.then; !ok && then != nil {
+		s.then = nil
+		then()
+	}
+	return ok, err
+}
+
+// RC-03: what is given back while an attempt is on its way to wait is found before
+// it is refused.
+func TestWhatIsGivenBackBeforeOneWaitsIsNotLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &afterDenial{Store: memstore.New(memstore.Config{})}
+		g := waitingGuard(t, store, 0, accountRule())
+		var held []*guard.Pass
+		for range 5 {
+			pass, err := g.Check(ctx, by("bob", here))
+			require.NoError(t, err)
+			held = append(held, pass)
+		}
+		store.then = func() { held[0].Succeed(ctx) }
+		_, err := g.Check(ctx, by("bob", here))
+		require.NoError(t, err)
+	})
+}

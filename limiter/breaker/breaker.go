@@ -83,7 +83,8 @@ func New(c Config) (*Store, error) {
 	s.cb = gobreaker.NewCircuitBreaker[bool](gobreaker.Settings{
 		Timeout: c.Pause,
 		ReadyToTrip: func(n gobreaker.Counts) bool {
-			return n.ConsecutiveFailures >= uint32(c.Faults) && time.Since(time.Unix(0, s.since.Load())) >= faultSpan
+			since := s.since.Load() // 0: one has succeeded that is not counted yet
+			return n.ConsecutiveFailures >= uint32(c.Faults) && since != 0 && time.Since(time.Unix(0, since)) >= faultSpan
 		},
 		IsExcluded: func(err error) bool { return errors.As(err, new(notItsFault)) },
 	})

@@ -49,6 +49,7 @@ func check(t *testing.T, open func(t *testing.T, now func() time.Time) limiter.S
 		{"a refund is exact and made once", refundOnce},
 		{"a refund leaves alone what was not taken", refundUntaken},
 		{"a refund after forgetting gives nothing", refundForgotten},
+		{"a refund without a limit is an error and gives nothing", refundOfNothing},
 		{"forget drops the keys and no others", forget},
 		{"advisory charges do not vote", advisoryDoNotVote},
 		{"advisory groups are taken whole or not at all", advisoryGroups},

@@ -59,6 +59,19 @@ func refundForgotten(r *rig) {
 	r.denied(one("a", five))
 }
 
+// refundOfNothing is of a receipt that no Take has made.
+func refundOfNothing(r *rig) {
+	r.admitted(one("account", five))
+	nothing := one("account", nil)
+	nothing.Taken = true
+	charges := []limiter.Charge{nothing}
+	var at *limiter.ChargeError
+	require.ErrorAs(r.t, r.store.Refund(r.t.Context(), charges), &at)
+	require.Zero(r.t, at.Index)
+	require.False(r.t, charges[0].Taken)
+	require.EqualValues(r.t, 4, r.remaining("account", five))
+}
+
 func advisory(group int, c limiter.Charge) limiter.Charge {
 	c.Advisory = group
 	return c

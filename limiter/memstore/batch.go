@@ -147,6 +147,9 @@ func (s *Store) Refund(ctx context.Context, charges []limiter.Charge) error {
 }
 
 func (s *Store) refundOne(c *limiter.Charge, now int64) error {
+	if c.Limit == nil {
+		return errors.New("memstore: charge has no Limit")
+	}
 	h, n := s.hash(c.Key)
 	sh := &s.shards[n]
 	sh.mu.Lock()

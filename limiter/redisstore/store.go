@@ -165,6 +165,9 @@ func (s *Store) Refund(ctx context.Context, charges []limiter.Charge) error {
 	for i := range charges {
 		if charge := &charges[i]; charge.Taken {
 			charge.Taken = false // whatever comes of it: a refund is made once
+			if charge.Limit == nil {
+				return &limiter.ChargeError{Index: i, Err: errors.New("redisstore: charge has no Limit")}
+			}
 			if charge.Cost < 1 || charge.Cost > limiter.MaxLimit {
 				return &limiter.ChargeError{Index: i, Err: fmt.Errorf("redisstore: Cost of a refund is %d, want 1 to %d", charge.Cost, limiter.MaxLimit)}
 			}

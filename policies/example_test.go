@@ -19,7 +19,7 @@ login:
 	}
 	all := policies.Override(policies.Default(), own)
 	fmt.Print(policies.Format(all[:1]))
-	fmt.Print(policies.Format(all[3:4]))
+	fmt.Print(policies.Format(all[4:5]))
 	// Output:
 	// login/account  3 per 10m0s and 20 per 24h0m0s  by account  failures  deny
 	// login/ip       about 50 per 1h0m0s             by ip       failures  deny

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bradfitz/gomemcache/memcache"
@@ -57,6 +58,8 @@ type pool struct {
 	open   func() *session
 	mu     sync.Mutex
 	idle   []*session // the last one was used last
+
+	full, answers atomic.Uint64 // how often there was no place, and an answer came
 }
 
 func newPool(open func() *session) *pool {
@@ -72,6 +75,7 @@ func (p *pool) do(ctx context.Context, exchange func(*memcache.Client) error) er
 	select {
 	case p.places <- struct{}{}:
 	default:
+		p.full.Add(1)
 		select {
 		case p.places <- struct{}{}:
 		case <-ctx.Done():
@@ -91,8 +95,22 @@ func (p *pool) do(ctx context.Context, exchange func(*memcache.Client) error) er
 		p.close() // whatever broke this connection has probably broken the others
 		return fault(err)
 	}
+	p.answers.Add(1)
 	p.put(s)
 	return err
+}
+
+// watch begins a call. What it returns tells the call's error: time that ran out while
+// others were answered, and so many that there was no place, went to a crowd, which
+// anybody can send. It is no outage.
+func (p *pool) watch() (tell func(error) error) {
+	full, answers := p.full.Load(), p.answers.Load()
+	return func(err error) error {
+		if errors.Is(err, context.DeadlineExceeded) && p.full.Load() != full && p.answers.Load() != answers {
+			return fmt.Errorf("%w: %w", err, limiter.ErrOverloaded)
+		}
+		return err
+	}
 }
 
 // repeatable is do for what may be done twice: a connection that the server has

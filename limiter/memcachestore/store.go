@@ -87,6 +87,7 @@ func (s *Store) Take(ctx context.Context, charges []limiter.Charge) (bool, error
 	if err := limiter.CheckBatch(charges); err != nil {
 		return false, err
 	}
+	tell := s.pool.watch()
 	c := s.begin(ctx)
 	defer c.end()
 	b := s.batch(charges)
@@ -97,7 +98,7 @@ func (s *Store) Take(ctx context.Context, charges []limiter.Charge) (bool, error
 			b.asThingsAre(i)
 		}
 	}
-	return ok, err
+	return ok, tell(err)
 }
 
 // Peek implements [limiter.Store].

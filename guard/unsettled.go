@@ -42,9 +42,11 @@ const (
 )
 
 // slotOf is the slot of a key's subject, whose text is random already.
-func slotOf(key string) slot {
+func slotOf(key string) slot { return hashSlot(key[len(keyPrefix) : len(keyPrefix)+6]) }
+
+func hashSlot(s string) slot {
 	h := uint32(2166136261) // FNV-1a
-	for _, c := range []byte(key[len(keyPrefix) : len(keyPrefix)+6]) {
+	for _, c := range []byte(s) {
 		h = (h ^ uint32(c)) * 16777619
 	}
 	return slot(h % unsettledSlots)
@@ -198,7 +200,7 @@ func (u *unsettled) fresh(refusal *limiter.Charge, now time.Time) bool {
 	const tenth = 100_000 // of a second, in microseconds
 	d := &refusal.Decision
 	end, t := uint32((d.At+d.RetryAfter.Microseconds())/tenth), uint32(now.UnixMicro()/tenth)
-	word := &u.refused[slotOf(refusal.Key)]
+	word := &u.refused[hashSlot(refusal.Key)]
 	if w := word.Load(); uint32(w>>32) == end {
 		return t-uint32(w) < 10
 	}

@@ -59,8 +59,11 @@ func (g *Guard) takeInTurn(ctx context.Context, p *Pass) (bool, error) {
 					return false, nil
 				}
 			}
-		case u.fresh(refusal, g.now()):
-			if !sleep(ctx, elsewhere) {
+		case u.fresh(refusal, g.now()) && u.all.Load() < maxWaitingAll:
+			u.all.Add(1)
+			lasted := sleep(ctx, elsewhere)
+			u.all.Add(-1)
+			if !lasted {
 				return false, nil
 			}
 			return g.ask(ctx, p)

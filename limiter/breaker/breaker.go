@@ -53,7 +53,8 @@ type Store struct {
 	store  limiter.Store
 	cb     *gobreaker.CircuitBreaker[bool]
 	places chan struct{}
-	since  atomic.Int64 // of the first fault in a row, in Unix nanoseconds; 0: none
+	start  time.Time
+	since  atomic.Int64 // of the first fault in a row, from start and at least 1; 0: none
 }
 
 var _ limiter.Store = (*Store)(nil)
@@ -79,12 +80,12 @@ func New(c Config) (*Store, error) {
 	if c.InFlight == 0 {
 		c.InFlight = 256
 	}
-	s := &Store{store: c.Store, places: make(chan struct{}, c.InFlight)}
+	s := &Store{store: c.Store, places: make(chan struct{}, c.InFlight), start: time.Now()}
 	s.cb = gobreaker.NewCircuitBreaker[bool](gobreaker.Settings{
 		Timeout: c.Pause,
 		ReadyToTrip: func(n gobreaker.Counts) bool {
 			since := s.since.Load() // 0: one has succeeded that is not counted yet
-			return n.ConsecutiveFailures >= uint32(c.Faults) && since != 0 && time.Since(time.Unix(0, since)) >= faultSpan
+			return n.ConsecutiveFailures >= uint32(c.Faults) && since != 0 && time.Since(s.start)-time.Duration(since) >= faultSpan
 		},
 		IsExcluded: func(err error) bool { return errors.As(err, new(notItsFault)) },
 	})
@@ -114,7 +115,7 @@ func (s *Store) call(ctx context.Context, f func() (bool, error)) (bool, error) 
 			errors.Is(err, limiter.ErrCostTooHigh), errors.Is(err, limiter.ErrOverloaded):
 			err = notItsFault{err}
 		default:
-			s.since.CompareAndSwap(0, time.Now().UnixNano())
+			s.since.CompareAndSwap(0, max(1, int64(time.Since(s.start)))) // no step of the clock moves it
 		}
 		return ok, err
 	})

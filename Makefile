@@ -83,8 +83,7 @@ vuln: ## known vulnerabilities, where their database can be reached
 # A module of its own: no framework is a dependency of authguard. The tag leaves
 # out a codec of gin's that takes half a minute to compile.
 examples: ## vet and test the examples
-	$(GO) -C examples vet -tags nomsgpack ./...
-	$(GO) -C examples test -tags nomsgpack -count=1 -timeout 2m ./...
+	$(GO) -C examples test -vet=all -tags nomsgpack -count=1 -timeout 2m ./...
 
 chaos: servers ## break real servers under load and hold the bounds, in two minutes
 	@# Without a server `servers` has said so; in CI it must be there.

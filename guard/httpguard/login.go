@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
 
 	"authguard/guard"
 	"authguard/internal/fields"
@@ -25,7 +24,8 @@ import (
 //   - 2xx or 304 is a success;
 //   - everything else is a failure: another status, a panic, a client that went
 //     away. So is 3xx, since many forms redirect either way, and so is 5xx, since
-//     nobody can tell from it whether the secret was compared before the fault.
+//     nobody can tell from it whether the secret was compared before the fault. So is
+//     a handler that writes nothing: frameworks answer its error further out.
 //
 // A handler for which that is not true says so itself before it returns, and is
 // believed: PassFrom(ctx).Succeed where it redirects after a success, Fail where it
@@ -96,14 +96,15 @@ func PassFrom(ctx context.Context) *guard.Pass {
 func (e *Edge) serve(w http.ResponseWriter, r *http.Request, pass *guard.Pass, next http.Handler) {
 	ctx := r.Context()
 	defer pass.Fail(ctx) // whatever is no success
-	upgrade := strings.Contains(strings.ToLower(strings.Join(r.Header.Values("Connection"), ",")), "upgrade")
-	out := &recorder{ResponseWriter: w, upgrade: upgrade}
+	out := &recorder{ResponseWriter: w}
 	next.ServeHTTP(out, r.WithContext(context.WithValue(ctx, passKey{}, pass)))
 	switch {
 	case pass.Settled():
 	case ctx.Err() != nil: // hanging up must not make a guess free
 	case out.succeeded():
 		_ = pass.Succeed(ctx) // a refund that fails is reported to the Observer
+	case out.status == 0 && !out.hijacked:
+		e.once(slog.LevelWarn, "httpguard: a handler writes nothing and does not say how the attempt ended: it counts as failed; write a status, or call PassFrom(ctx).Succeed or Fail")
 	case out.status >= 300 && out.status < 400:
 		e.once(slog.LevelWarn, fmt.Sprintf("httpguard: a handler answers %d and does not say how the attempt ended: it counts as failed; call PassFrom(ctx).Succeed or Fail", out.status))
 	}

@@ -12,23 +12,13 @@ type recorder struct {
 	http.ResponseWriter
 	status   int // 0 until it is known
 	hijacked bool
-	upgrade  bool // the client asked for another protocol
 }
 
-// succeeded reports an answer that says yes. A handler that writes nothing has
-// answered 200; one that took the connection over has said nothing. Nor has one that
-// writes nothing where an upgrade was asked for: there chi's Recoverer stays silent
-// about a panic, so that a header would turn a failure into a success.
+// succeeded reports an answer that says yes. A handler that took the connection over
+// has said nothing; nor has one that writes nothing, though net/http makes 200 of it
+// in the end: a framework may answer an error, or swallow a panic, further out.
 func (w *recorder) succeeded() bool {
-	switch {
-	case w.hijacked:
-		return false
-	case w.status == 0:
-		return !w.upgrade
-	case w.status == http.StatusNotModified:
-		return true
-	}
-	return w.status >= 200 && w.status < 300
+	return !w.hijacked && (w.status >= 200 && w.status < 300 || w.status == http.StatusNotModified)
 }
 
 func (w *recorder) WriteHeader(status int) {

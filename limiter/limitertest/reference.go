@@ -2,6 +2,7 @@ package limitertest
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -100,6 +101,9 @@ func (r *reference) Refund(ctx context.Context, charges []limiter.Charge) error 
 			continue
 		}
 		c.Taken = false
+		if c.Limit == nil {
+			return &limiter.ChargeError{Index: i, Err: errors.New("charge has no Limit")}
+		}
 		left, err := c.Limit.Refund(nil, r.states[c.Key], now, c.Decision.At, c.Ask)
 		if err != nil {
 			return &limiter.ChargeError{Index: i, Err: err}

@@ -280,7 +280,10 @@ func (w *worker) attempt(action string, a account) {
 
 // answered writes down an attempt's answer, and how long the store took for it.
 func (w *worker) answered(f *fate, what func(*report, *tally), action string, a account) {
-	took, stalled := f.ended.Sub(f.began), w.stalls.since(f.began, f.ended)
+	var took, stalled time.Duration
+	if !f.began.IsZero() { // what is counted in this process asks no store
+		took, stalled = f.ended.Sub(f.began), w.stalls.since(f.began, f.ended)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := &w.report

@@ -25,8 +25,9 @@ type unsettled struct {
 // subjects are those that fall in one slot.
 type subjects struct {
 	passes   atomic.Uint64 // not settled, see passCount
-	asking   atomic.Int32  // attempts about which the store is being asked
 	gaveBack atomic.Uint32 // passes that gave something back, so far
+	asked    atomic.Uint32 // attempts about which the store was asked, so far
+	answered atomic.Uint32 // those of them that it has answered
 }
 
 // slot stands for the subjects that are counted together.

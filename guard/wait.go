@@ -16,10 +16,6 @@ import (
 // which this one does not know.
 const elsewhere = 250 * time.Millisecond
 
-// answering is how long an attempt waits, when it is refused, for others that are
-// just being asked about: whether they hold what it lacks is known in a moment.
-const answering = 50 * time.Millisecond
-
 // takeInTurn charges a pass, after waiting where that may help.
 func (g *Guard) takeInTurn(ctx context.Context, p *Pass) (bool, error) {
 	p.findSlots()
@@ -43,7 +39,9 @@ func (g *Guard) takeInTurn(ctx context.Context, p *Pass) (bool, error) {
 		}
 		s := p.slots[i]
 		more := func() bool { return u.slots[s].gaveBack.Load() != gaveBack[i] } // since it was asked
-		for !more() && !u.any(s, g.now()) && u.slots[s].asking.Load() > 0 && time.Since(began) < answering {
+		// Of those about whom the store is being asked at this moment some may hold
+		// what p lacks. They are all answered soon; who comes later holds nothing.
+		for asked := u.slots[s].asked.Load(); !more() && !u.any(s, g.now()) && int32(asked-u.slots[s].answered.Load()) > 0 && time.Since(began) < maxWait; {
 			if !sleep(ctx, time.Millisecond) {
 				return false, nil
 			}
@@ -77,7 +75,7 @@ func (g *Guard) takeInTurn(ctx context.Context, p *Pass) (bool, error) {
 // settled, before anybody can believe that it is not there.
 func (g *Guard) ask(ctx context.Context, p *Pass) (bool, error) {
 	for _, s := range p.slots[:p.inSlots] {
-		g.unsettled.slots[s].asking.Add(1)
+		g.unsettled.slots[s].asked.Add(1)
 	}
 	ok, err := g.take(ctx, p)
 	if ok {
@@ -87,7 +85,7 @@ func (g *Guard) ask(ctx context.Context, p *Pass) (bool, error) {
 		if ok {
 			g.unsettled.change(s, spanOf(p.checked), 1)
 		}
-		g.unsettled.slots[s].asking.Add(-1)
+		g.unsettled.slots[s].answered.Add(1)
 	}
 	return ok, err
 }

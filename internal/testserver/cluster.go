@@ -28,6 +28,10 @@ const (
 	slots     = 16384
 )
 
+// QuickFailover is what a cluster needs whose primaries are killed: without it, a
+// replica waits so long that no stall of a busy machine makes it take over.
+var QuickFailover = []string{"--cluster-node-timeout", "1000"}
+
 // Cluster starts a Redis Cluster and waits until it answers for all slots and every
 // replica has caught up. args are added to each server's command line.
 func Cluster(t testing.TB, args ...string) *Clustered {
@@ -69,8 +73,8 @@ func startNode(t testing.TB, path string, args []string) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fast := []string{"--cluster-enabled", "yes", "--cluster-port", fmt.Sprint(bus), "--cluster-node-timeout", "1000", "--repl-diskless-sync-delay", "0"}
-	p := startRedis(t, path, append(fast, args...))
+	own := []string{"--cluster-enabled", "yes", "--cluster-port", fmt.Sprint(bus), "--cluster-node-timeout", "15000", "--repl-diskless-sync-delay", "0"}
+	p := startRedis(t, path, append(own, args...))
 	client := redis.NewClient(&redis.Options{Addr: p.addr, MaxRetries: -1})
 	t.Cleanup(func() { client.Close() })
 	id, err := client.Do(t.Context(), "CLUSTER", "MYID").Text()
@@ -228,7 +232,9 @@ func (m *Move) Keys(keys ...string) {
 }
 
 // End gives the slot to its new owner, who must have all of its keys, and waits
-// until all nodes know: before that, a next move would find two owners.
+// until all nodes know, and by which epoch: before that, a next move would find two
+// owners. One who was told the owner, but has not heard of the epoch yet, would take
+// the slot back without a new epoch, and then lose it to the one it had not heard of.
 func (m *Move) End() {
 	m.cluster.t.Helper()
 	assign := func(n *node) error {
@@ -237,6 +243,20 @@ func (m *Move) End() {
 	m.cluster.must(assign(m.to))
 	m.cluster.must(assign(m.from))
 	for _, n := range m.cluster.nodes {
-		wait(m.cluster.t, n.addr, func() bool { return m.cluster.ownerSeenBy(n, m.slot) == m.to })
+		wait(m.cluster.t, n.addr, func() bool {
+			return m.cluster.ownerSeenBy(n, m.slot) == m.to && n.epochOf(m.to) == m.to.epochOf(m.to)
+		})
 	}
+}
+
+// epochOf is the configuration epoch under which n knows another, or itself.
+func (n *node) epochOf(other *node) string {
+	known, _ := n.client.ClusterNodes(context.Background()).Result()
+	for line := range strings.Lines(known) {
+		// id, address, flags, primary, ping sent, pong received, epoch, ...
+		if f := strings.Fields(line); len(f) > 6 && f[0] == other.id {
+			return f[6]
+		}
+	}
+	return "unknown to " + n.addr
 }

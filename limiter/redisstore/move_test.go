@@ -113,6 +113,9 @@ func TestReshardingUnderLoad(t *testing.T) {
 	for i := range 32 {
 		wg.Go(func() {
 			for {
+				for admitted.Load() > limit/5*(moves.Load()+1) && t.Context().Err() == nil {
+					time.Sleep(time.Millisecond) // so that there are moves enough
+				}
 				charges := batch(keys[i%3])
 				charges[0].Limit = hot
 				if i%4 == 0 && i%3 > 0 { // a check of two nodes
@@ -161,7 +164,7 @@ func TestReshardingUnderLoad(t *testing.T) {
 // got is lost, and admitted once more, never more than that; the store goes on by
 // itself.
 func TestAPrimaryIsKilledUnderLoad(t *testing.T) {
-	cluster := testserver.Cluster(t)
+	cluster := testserver.Cluster(t, testserver.QuickFailover...)
 	client := newCluster(t, cluster)
 	s, err := redisstore.New(redisstore.Config{Client: client, Timeout: 500 * time.Millisecond})
 	require.NoError(t, err)

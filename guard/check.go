@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"authguard/limiter"
 )
@@ -51,11 +50,11 @@ func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 	}
 	var buf [8]subjectHash
 	subjects := g.hash.subjects(buf[:0], p.kinds, &a, &who)
-	pass := &Pass{Account: who.account, guard: g, policy: p, limits: p.limitsFor(&who), trusted: who.trusted, checked: g.now()}
-	pass.charges, err = p.charges(pass.limits, subjects, cmp.Or(a.Cost, 1))
+	pass, err := newPass(p, p.limitsFor(&who), subjects, cmp.Or(a.Cost, 1))
 	if err != nil {
 		return nil, err
 	}
+	pass.Account, pass.guard, pass.trusted = who.account, g, who.trusted
 	if !a.IP.IsValid() && p.countsAddresses {
 		g.observe(ctx, Event{Kind: Unaddressed, Action: p.action})
 	}
@@ -157,41 +156,4 @@ func (p *policy) limitsFor(who *identity) []ruleLimit {
 		return p.anonymous
 	}
 	return p.untrusted
-}
-
-// charges asks cost of each limit, for the subjects of p's kinds.
-func (p *policy) charges(limits []ruleLimit, subjects []subjectHash, cost int64) ([]limiter.Charge, error) {
-	if len(limits) == 0 {
-		return nil, fmt.Errorf("%w: %s", ErrNoAccount, p.action)
-	}
-	charges := make([]limiter.Charge, len(limits))
-	var keys strings.Builder // all of them in one piece of memory
-	keys.Grow((keyLen + limiter.MemberBytes) * len(limits))
-	for _, l := range limits {
-		s := &subjects[l.kind]
-		if *s == (subjectHash{}) {
-			r := p.rules[l.rule]
-			return nil, fmt.Errorf("%w: %s/%s counts by %s", ErrMissing, p.action, r.Name, r.By)
-		}
-		keys.WriteString(keyPrefix)
-		keys.Write(s[:])
-		keys.WriteByte('}')
-		keys.WriteString(l.tag)
-	}
-	for _, l := range limits {
-		if l.members >= 0 {
-			// Attempts that lack a member count as one.
-			keys.Write(subjects[l.members][:limiter.MemberBytes])
-		}
-	}
-	all := keys.String()
-	members := all[keyLen*len(limits):]
-	for i, l := range limits {
-		c := &charges[i]
-		c.Key, c.Limit, c.Cost, c.Advisory = all[keyLen*i:keyLen*(i+1)], l.limit, cost, l.advisory
-		if l.members >= 0 {
-			c.Member, members = members[:limiter.MemberBytes], members[limiter.MemberBytes:]
-		}
-	}
-	return charges, nil
 }

@@ -27,8 +27,11 @@ type ruleLimit struct {
 	members  int // index into kinds of what is counted, or -1
 	limit    limiter.Limit
 	local    limiter.Limit // this process's share, if the rule counts locally while the store fails
-	tag      string
+	suffix   string        // of its keys
 	advisory int
+	failures bool // it counts failures: a success gives its charge back
+	clears   bool // and more than its charge
+	waited   bool // the first of its subject that attempts may wait for; see wait.go
 }
 
 // sharedScopes take the place of an action where actions share state: no action
@@ -58,9 +61,11 @@ func compile(p Policy, hash *hasher, instances int64) *policy {
 		for n, l := range r.Limits {
 			limit := ruleLimit{
 				rule: i, kind: k, members: members, limit: l,
-				tag:      hash.tag(scope, name, n, l.Law()),
+				suffix:   hash.suffix(scope, name, n, l.Law()),
 				advisory: group,
+				failures: r.Counts == Failures,
 			}
+			_, limit.clears = l.(limiter.SuccessClearer)
 			if r.OnOutage == OutageLocal {
 				limit.local = l.(limiter.Sharer).Share(instances)
 				c.countsLocally = true
@@ -79,7 +84,21 @@ func compile(p Policy, hash *hasher, instances int64) *policy {
 		c.countsAccounts = c.countsAccounts || r.Clients != AllClients || kind.ofAccount() || members >= 0 && c.kinds[members].ofAccount()
 		c.countsAddresses = c.countsAddresses || kind.ofAddress()
 	}
+	for _, limits := range [][]ruleLimit{c.untrusted, c.anonymous, c.trusted} {
+		c.markWaited(limits)
+	}
 	return c
+}
+
+// markWaited finds the limits by whose subjects attempts wait for each other.
+func (c *policy) markWaited(limits []ruleLimit) {
+	kinds := map[int]bool{}
+	for i := range limits {
+		l := &limits[i]
+		if l.failures && c.rules[l.rule].Effect == Deny && !kinds[l.kind] && len(kinds) < waitedSubjects {
+			kinds[l.kind], l.waited = true, true
+		}
+	}
 }
 
 // kind is the index of k among the kinds of subjects.

@@ -39,24 +39,24 @@ func (g *Guard) Inspect(ctx context.Context, a Attempt) ([]Status, error) {
 		return nil, err
 	}
 	subjects := g.hash.subjects(nil, p.kinds, &a, &who)
-	pass := &Pass{policy: p}
-	limits := p.limits
+	all := p.limits
 	if who.trusted {
-		limits = p.trusted
+		all = p.trusted
 	}
-	for _, l := range limits {
+	var limits []ruleLimit
+	for _, l := range all {
 		known := subjects[l.kind] != (subjectHash{})
 		if p.kinds[l.kind].ofAddress() && !a.IP.IsValid() {
 			known = false
 		}
 		if known {
-			pass.limits = append(pass.limits, l)
+			limits = append(limits, l)
 		}
 	}
-	if len(pass.limits) == 0 {
+	if len(limits) == 0 {
 		return nil, fmt.Errorf("%w: none of %s's rules counts by what is given", ErrMissing, p.action)
 	}
-	pass.charges, err = p.charges(pass.limits, subjects, cmp.Or(a.Cost, 1))
+	pass, err := newPass(p, limits, subjects, cmp.Or(a.Cost, 1))
 	if err != nil {
 		return nil, err
 	}

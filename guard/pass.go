@@ -31,7 +31,7 @@ type Pass struct {
 	charges  []limiter.Charge // the receipts
 	shared   int              // charges[:shared] are in the store, the others in this process's memory
 	checked  time.Time
-	slots    [4]slot // of subjects that a success may give something back to
+	slots    [waitedSubjects]slot // of subjects that a success may give something back to
 	inSlots  int
 	trusted  bool
 	degraded bool // decided without the store, in part at least
@@ -54,10 +54,10 @@ func (p *Pass) Trusted() bool { return p.trusted }
 // back. The error is only about the refund; the success stands.
 func (p *Pass) Succeed(ctx context.Context) error {
 	return p.settle(ctx, Succeeded, func(i int) int64 {
-		if p.rule(i).Counts != Failures {
+		switch l := &p.limits[i]; {
+		case !l.failures:
 			return 0
-		}
-		if _, clears := p.charges[i].Limit.(limiter.SuccessClearer); clears {
+		case l.clears:
 			return limiter.MaxLimit
 		}
 		return p.charges[i].Cost

@@ -104,10 +104,10 @@ func (h *hasher) end(p *hashing) (s subjectHash) {
 	return s
 }
 
-// tag is the part of a key that tells one limit of one rule from all others.
-func (h *hasher) tag(action, rule string, index int, law string) string {
+// suffix is the end of a key, which tells one limit of one rule from all others.
+func (h *hasher) suffix(action, rule string, index int, law string) string {
 	s := h.end(h.begin('l').part(action).part(rule).part(strconv.Itoa(index)).part(law))
-	return string(s[:limitTagLen])
+	return "}" + string(s[:limitTagLen])
 }
 
 // identity is an attempt's account, resolved once and used for everything.

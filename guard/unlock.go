@@ -77,13 +77,13 @@ func (g *Guard) accountKeys(name string, who identity) ([]string, error) {
 		}
 		return nil, nil
 	}
-	charges, err := p.charges(limits, g.hash.subjects(nil, p.kinds, &Attempt{}, &who), 1)
+	pass, err := newPass(p, limits, g.hash.subjects(nil, p.kinds, &Attempt{}, &who), 1)
 	if err != nil {
 		return nil, err
 	}
-	keys := make([]string, len(charges))
-	for i := range charges {
-		keys[i] = charges[i].Key
+	keys := make([]string, len(pass.charges))
+	for i := range pass.charges {
+		keys[i] = pass.charges[i].Key
 	}
 	return keys, nil
 }

@@ -36,6 +36,9 @@ type slot uint16
 const (
 	unsettledSlots = 1 << 14
 
+	// waitedSubjects bounds the subjects of one attempt that are counted.
+	waitedSubjects = 4
+
 	// Bounds of waiting for others to settle.
 	maxWait       = 2 * time.Second
 	maxWaitingKey = 32

@@ -92,10 +92,8 @@ func (g *Guard) ask(ctx context.Context, p *Pass) (bool, error) {
 
 // findSlots notes whose charges by this pass may be given back by a success.
 func (p *Pass) findSlots() {
-	kinds := uint64(0)
-	for i, l := range p.limits {
-		if r := p.rule(i); r.Counts == Failures && r.Effect == Deny && kinds&(1<<l.kind) == 0 && p.inSlots < len(p.slots) {
-			kinds |= 1 << l.kind
+	for i := range p.limits {
+		if p.limits[i].waited {
 			p.slots[p.inSlots] = slotOf(p.charges[i].Key)
 			p.inSlots++
 		}

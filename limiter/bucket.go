@@ -46,13 +46,13 @@ type debt struct {
 	felt int64
 }
 
-// take is Limit.Take, and tells the debt before the ask too.
-func (l bucket) take(dst, state []byte, now int64, ask Ask) (d Decision, before debt, _ []byte, err error) {
+// take is Limit.Take, with the decision in d, and tells the debt before the ask too.
+func (l bucket) take(d *Decision, dst, state []byte, now int64, ask Ask) (before debt, _ []byte, err error) {
 	b, stepped, err := l.read(state, now, ask)
 	if err != nil {
-		return Decision{}, debt{}, dst, err
+		return debt{}, dst, err
 	}
-	d = Decision{Limit: l.capacity, Remaining: l.capacity - b.felt, At: now}
+	d.Limit, d.Remaining, d.At = l.capacity, l.capacity-b.felt, now
 	if ask.Cost == 0 || b.felt+ask.Cost > l.capacity {
 		d.ResetAfter = l.reset(b)
 		d.Allowed = ask.Cost == 0
@@ -62,7 +62,7 @@ func (l bucket) take(dst, state []byte, now int64, ask Ask) (d Decision, before 
 				dst = b.append(dst, now)
 			}
 		}
-		return d, b, dst, nil
+		return b, dst, nil
 	}
 	before = b
 	b.owed += ask.Cost
@@ -70,7 +70,7 @@ func (l bucket) take(dst, state []byte, now int64, ask Ask) (d Decision, before 
 	d.Allowed = true
 	d.Remaining = l.capacity - b.felt
 	d.ResetAfter = l.reset(b)
-	return d, before, b.append(dst, now), nil
+	return before, b.append(dst, now), nil
 }
 
 // refund gives cost back, and leaves the time that has passed to count.

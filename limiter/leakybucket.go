@@ -37,7 +37,8 @@ func (l LeakyBucket) Take(dst, state []byte, now int64, ask Ask) (Decision, []by
 	if err := l.Validate(); err != nil {
 		return Decision{}, dst, err
 	}
-	d, before, dst, err := l.bucket().take(dst, state, now, ask)
+	var d Decision
+	before, dst, err := l.bucket().take(&d, dst, state, now, ask)
 	if d.Allowed {
 		d.Delay = l.bucket().until(before.felt, before.part)
 	}

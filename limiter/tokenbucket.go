@@ -37,7 +37,8 @@ func (l TokenBucket) Take(dst, state []byte, now int64, ask Ask) (Decision, []by
 	if err := l.Validate(); err != nil {
 		return Decision{}, dst, err
 	}
-	d, _, dst, err := l.bucket().take(dst, state, now, ask)
+	var d Decision
+	_, dst, err := l.bucket().take(&d, dst, state, now, ask)
 	return d, dst, err
 }
 

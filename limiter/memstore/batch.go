@@ -12,7 +12,9 @@ import (
 type item struct {
 	hash     hash
 	shard    *shard
-	from, to int // its new state among the batch's; empty: the state stands as it is
+	at       int  // its slot
+	known    bool // which has its state
+	from, to int  // its new state among the batch's; empty: the state stands as it is
 }
 
 // shardSet is a set of shards, locked in the order of their numbers, so that
@@ -38,8 +40,9 @@ func (s *Store) unlock(set *shardSet) {
 // place finds the shards of charges.
 func (s *Store) place(items []item, charges []limiter.Charge) (set shardSet) {
 	for i := range charges {
-		h, n := s.hash(charges[i].Key)
-		items[i] = item{hash: h, shard: &s.shards[n]}
+		h := s.hash(charges[i].Key)
+		n := s.shardOf(h)
+		items[i].hash, items[i].shard = h, &s.shards[n]
 		set[n/64] |= 1 << (n % 64)
 	}
 	return set
@@ -75,8 +78,8 @@ func (s *Store) Take(ctx context.Context, charges []limiter.Charge) (bool, error
 
 // takeOne is Take for the batch of one, which most limiters ask.
 func (s *Store) takeOne(c *limiter.Charge) (bool, error) {
-	h, n := s.hash(c.Key)
-	sh := &s.shards[n]
+	h := s.hash(c.Key)
+	sh := &s.shards[s.shardOf(h)]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := s.now()
@@ -89,12 +92,12 @@ func (s *Store) takeOne(c *limiter.Charge) (bool, error) {
 	if err != nil {
 		return false, &limiter.ChargeError{Err: err}
 	}
-	c.Decision = d
+	tell(c, &d)
 	if len(state) == 0 {
 		return false, nil
 	}
 	sh.keepScratch(state)
-	if !known || placeFor(len(state)) != sh.slots[i].place || len(state) > blockBytes {
+	if !known || !sh.fits(i, len(state)) {
 		batch := [1]item{{hash: h}}
 		if !sh.reserve(h, len(state), now, batch[:]) {
 			sh.full++
@@ -105,7 +108,7 @@ func (s *Store) takeOne(c *limiter.Charge) (bool, error) {
 	sh.write(i, state, c, now)
 	c.Taken = d.Allowed
 	if c.Taken {
-		sh.sweep(now, sweepPerWrite)
+		sh.sweepInTurn(now)
 	}
 	return c.Taken, nil
 }
@@ -150,8 +153,8 @@ func (s *Store) refundOne(c *limiter.Charge, now int64) error {
 	if c.Limit == nil {
 		return errors.New("memstore: charge has no Limit")
 	}
-	h, n := s.hash(c.Key)
-	sh := &s.shards[n]
+	h := s.hash(c.Key)
+	sh := &s.shards[s.shardOf(h)]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	return sh.refund(h, c, now)
@@ -169,6 +172,7 @@ type batch struct {
 	charges []limiter.Charge
 	items   []item
 	now     int64
+	moved   bool // some slots are no longer where they were when it was decided
 }
 
 func (b *batch) take() (bool, error) {
@@ -204,24 +208,32 @@ func (b *batch) take() (bool, error) {
 	}
 	for i := range b.items {
 		if it, c := &b.items[i], &b.charges[i]; c.Taken {
-			at, _ := it.shard.find(it.hash)
-			it.shard.write(at, states[it.from:it.to], c, b.now)
+			if b.moved {
+				it.at, _ = it.shard.find(it.hash)
+			}
+			it.shard.write(it.at, states[it.from:it.to], c, b.now)
 		}
 	}
 	for i := range b.items { // only now that no key of the batch looks unused
-		b.items[i].shard.sweep(b.now, sweepPerWrite)
+		b.items[i].shard.sweepInTurn(b.now)
 	}
 	return true, nil
 }
 
 // decide asks each limit. It returns the new states, end to end, in memory that
 // is good while the shards are locked.
-func (b *batch) decide() (states []byte, err error) {
-	states = b.items[0].shard.scratch[:0]
+func (b *batch) decide() ([]byte, error) {
+	states := b.items[0].shard.scratch[:0]
 	for i := range b.items {
 		it, c := &b.items[i], &b.charges[i]
+		var old []byte
+		if it.at, it.known = it.shard.find(it.hash); it.known {
+			old = it.shard.stateAt(it.at)
+		}
 		it.from = len(states)
-		c.Decision, states, err = c.Limit.Take(states, it.shard.state(it.hash), b.now, c.Ask)
+		d, more, err := c.Limit.Take(states, old, b.now, c.Ask)
+		tell(c, &d)
+		states = more
 		if err != nil && (c.Advisory == 0 || !errors.Is(err, limiter.ErrCostTooHigh)) {
 			return nil, &limiter.ChargeError{Index: i, Err: err}
 		}
@@ -229,6 +241,15 @@ func (b *batch) decide() (states []byte, err error) {
 	}
 	b.items[0].shard.keepScratch(states)
 	return states, nil
+}
+
+// tell writes d into c field by field. The processor would hold up a copy of the
+// whole, whose parts are wider than what was written an instant before.
+func tell(c *limiter.Charge, d *limiter.Decision) {
+	to := &c.Decision
+	to.Allowed, to.Locked, to.At = d.Allowed, d.Locked, d.At
+	to.Limit, to.Remaining = d.Limit, d.Remaining
+	to.RetryAfter, to.Delay, to.ResetAfter = d.RetryAfter, d.Delay, d.ResetAfter
 }
 
 func (b *batch) groupAllows(group int) bool {
@@ -248,7 +269,11 @@ func (b *batch) restore() error {
 		if c.Taken || !c.Decision.Allowed {
 			continue
 		}
-		d, _, err := c.Limit.Take(nil, it.shard.state(it.hash), b.now, limiter.Ask{Member: c.Member})
+		var old []byte
+		if it.known {
+			old = it.shard.stateAt(it.at)
+		}
+		d, _, err := c.Limit.Take(nil, old, b.now, limiter.Ask{Member: c.Member})
 		if err != nil {
 			return &limiter.ChargeError{Index: i, Err: err}
 		}
@@ -264,8 +289,8 @@ func (b *batch) mend(states []byte) {
 		if c.Decision.Allowed || it.from == it.to {
 			continue
 		}
-		if at, ok := it.shard.find(it.hash); ok && it.to-it.from <= int(it.shard.slots[at].size) {
-			it.shard.write(at, states[it.from:it.to], c, b.now)
+		if it.known && it.to-it.from <= int(it.shard.slots[it.at].size) {
+			it.shard.write(it.at, states[it.from:it.to], c, b.now)
 		}
 	}
 }
@@ -274,7 +299,11 @@ func (b *batch) mend(states []byte) {
 func (b *batch) reserve() error {
 	for i := range b.items {
 		it := &b.items[i]
-		if !b.charges[i].Taken || it.shard.reserve(it.hash, it.to-it.from, b.now, b.items) {
+		if !b.charges[i].Taken || !b.moved && it.known && it.shard.fits(it.at, it.to-it.from) {
+			continue
+		}
+		b.moved = true
+		if it.shard.reserve(it.hash, it.to-it.from, b.now, b.items) {
 			continue
 		}
 		it.shard.full++

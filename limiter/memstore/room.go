@@ -14,9 +14,10 @@ const (
 
 	evictWalk = 256
 
-	// sweepPerWrite is more than the one key that a write can add, so a table
-	// does not fill up with keys that are whole again.
-	sweepPerWrite = 2
+	// A write adds one key at most, and the sweep looks at two slots for each, so a
+	// table does not fill up with keys that are whole again.
+	writesPerSweep = 8
+	slotsPerSweep  = 2 * writesPerSweep
 )
 
 // reserve gives h a slot, with room for a state of size bytes, and reports
@@ -136,6 +137,15 @@ func (s *shard) leastMark(in place) uint8 {
 		}
 	}
 	return denying
+}
+
+// sweepInTurn sweeps after some writes: slots side by side cost less than each for
+// itself.
+func (s *shard) sweepInTurn(now int64) {
+	if s.due++; s.due >= writesPerSweep {
+		s.due = 0
+		s.sweep(now, slotsPerSweep)
+	}
 }
 
 // sweep looks at the next n slots and drops keys that are whole again.

@@ -9,12 +9,6 @@ import (
 	"authguard/limiter"
 )
 
-// hash stands for a key: 96 bits, keyed, so that nobody can make two keys alike.
-type hash struct {
-	a uint64
-	b uint32
-}
-
 // A shard is a flat open-addressing table with linear probing. A slot's home
 // is its hash's place in the range of the table, so the table grows to any
 // size, and slots stand nearly in the order of their hashes.
@@ -22,6 +16,7 @@ type shard struct {
 	mu      sync.Mutex // and what every call needs, side by side
 	used    int
 	hand    int // where the sweep is
+	due     int // writes since the last sweep
 	slots   []slot
 	scratch []byte
 	blocks  blocks
@@ -88,16 +83,6 @@ func (s *shard) find(h hash) (int, bool) {
 		i = s.next(i)
 	}
 	return i, false
-}
-
-// state is what is stored for h. It must not be modified, and is good until
-// the shard is written.
-func (s *shard) state(h hash) []byte {
-	i, ok := s.find(h)
-	if !ok {
-		return nil
-	}
-	return s.stateAt(i)
 }
 
 // write stores a state of c for which there is room, and what the sweep and the

@@ -37,6 +37,11 @@ func (s *shard) stateAt(i int) []byte {
 	return c.inline[:c.size]
 }
 
+// fits reports that a state of size bytes goes where slot i has its state.
+func (s *shard) fits(i, size int) bool {
+	return size <= blockBytes && placeFor(size) == s.slots[i].place
+}
+
 // store puts a state into slot i, whose place has room for it.
 func (s *shard) store(i int, state []byte) {
 	c := &s.slots[i]

@@ -3,7 +3,6 @@ package memstore
 import (
 	"context"
 	"errors"
-	"hash/maphash"
 	"math/bits"
 	"time"
 
@@ -28,8 +27,8 @@ var ErrFull = errors.New("memstore: full of keys that are denying")
 // Store implements [limiter.Store] in memory. Make it with [New].
 type Store struct {
 	shards []shard
-	shift  uint
-	seeds  [2]maphash.Seed
+	shift  uint // of a hash, to its shard
+	key    hashKey
 	now    func() int64
 }
 
@@ -50,8 +49,8 @@ func New(c Config) *Store {
 	n = 1 << (bits.Len64(uint64(n)) - 1)
 	s := &Store{
 		shards: make([]shard, n),
-		shift:  uint(64 - bits.Len64(uint64(n-1))),
-		seeds:  [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		shift:  uint(32 - bits.Len64(uint64(n-1))),
+		key:    newHashKey(),
 		now:    processClock(),
 	}
 	for i := range s.shards {
@@ -71,20 +70,14 @@ func processClock() func() int64 {
 	return func() int64 { return micros + int64(time.Since(start)/time.Microsecond) }
 }
 
-// hash is what stands for a key, and the number of its shard.
-func (s *Store) hash(key string) (hash, int) {
-	second := maphash.String(s.seeds[1], key)
-	return hash{maphash.String(s.seeds[0], key), uint32(second)}, int(second >> s.shift)
-}
-
 // Forget implements [limiter.Store].
 func (s *Store) Forget(ctx context.Context, keys []string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	for _, key := range keys {
-		h, n := s.hash(key)
-		sh := &s.shards[n]
+		h := s.hash(key)
+		sh := &s.shards[s.shardOf(h)]
 		sh.mu.Lock()
 		if i, ok := sh.find(h); ok {
 			sh.remove(i)

@@ -93,13 +93,17 @@ func (s *shard) write(i int, state []byte, c *limiter.Charge, now int64) {
 	// Never sooner than another limit's numbers asked for: in a rolling deploy
 	// two sets of them share a key.
 	slot.expires = max(slot.expires, seconds(now, c.Decision.ResetAfter))
-	if mark := markOf(c.Decision); mark != slot.mark {
+	s.setMark(i, markOf(c.Decision))
+	if slot.mark == denying {
+		slot.denies = seconds(now, s.untilNext(i, c, now))
+	}
+}
+
+func (s *shard) setMark(i int, mark uint8) {
+	if slot := &s.slots[i]; mark != slot.mark {
 		s.marks[slot.place][slot.mark]--
 		slot.mark = mark
 		s.marks[slot.place][slot.mark]++
-	}
-	if slot.mark == denying {
-		slot.denies = seconds(now, s.untilNext(i, c, now))
 	}
 }
 

@@ -102,10 +102,13 @@ func (o *options) complete() error {
 		return usageError{fmt.Errorf("%s needs -secret-file: processes that share limits must share the secret that keys them", shared)}
 	}
 	if o.secretFile == "" {
-		o.secretFile = strings.TrimSuffix(o.db, filepath.Ext(o.db)) + ".secret"
+		o.secretFile = beside(o.db, ".secret")
 	}
 	return nil
 }
+
+// beside is the file with db's name and another extension.
+func beside(db, ext string) string { return strings.TrimSuffix(db, filepath.Ext(db)) + ext }
 
 func (o *options) setInstances(s string) (err error) {
 	o.instances, err = strconv.Atoi(s)

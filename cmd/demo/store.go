@@ -15,7 +15,6 @@ import (
 	"authguard/limiter/breaker"
 	"authguard/limiter/denycache"
 	"authguard/limiter/memcachestore"
-	"authguard/limiter/memstore"
 	"authguard/limiter/redisstore"
 )
 
@@ -37,7 +36,7 @@ func openStore(ctx context.Context, o *options, secret []byte) (*opened, error) 
 	if o.instances > 1 {
 		o.log.Warn("limits are kept in this process's memory, so each of the instances admits the whole of every limit; use -redis", "instances", o.instances)
 	}
-	return &opened{memstore.New(memstore.Config{}), func() {}}, nil
+	return openMemory(beside(o.db, ".limits"), o.log)
 }
 
 func openRedis(ctx context.Context, o *options, secret []byte) (*opened, error) {

@@ -14,59 +14,61 @@ type (
 	smallPass struct {
 		Pass
 		receipts [smallLimits]limiter.Charge
-		text     [smallLimits * textLen]byte
+		texts    [smallLimits]chargeText
 	}
 	usualPass struct {
 		Pass
 		receipts [usualLimits]limiter.Charge
-		text     [usualLimits * textLen]byte
+		texts    [usualLimits]chargeText
 	}
 )
 
 const (
 	smallLimits = 3
 	usualLimits = 9
-	textLen     = keyLen + limiter.MemberBytes
 )
+
+// chargeText is what the strings of a charge point to.
+type chargeText struct {
+	key    storeKey
+	member [limiter.MemberBytes]byte
+}
 
 // newPass asks cost of each limit of p, for the subjects of p's kinds.
 func newPass(p *policy, limits []ruleLimit, subjects []subjectHash, cost int64) (*Pass, error) {
 	var pass *Pass
-	var text []byte
+	var texts []chargeText
 	switch n := len(limits); {
 	case n == 0:
 		return nil, fmt.Errorf("%w: %s", ErrNoAccount, p.action)
 	case n <= smallLimits:
 		m := new(smallPass)
-		pass, m.charges, text = &m.Pass, m.receipts[:n], m.text[:]
+		pass, m.charges, texts = &m.Pass, m.receipts[:n], m.texts[:n]
 	case n <= usualLimits:
 		m := new(usualPass)
-		pass, m.charges, text = &m.Pass, m.receipts[:n], m.text[:]
+		pass, m.charges, texts = &m.Pass, m.receipts[:n], m.texts[:n]
 	default:
-		pass, text = &Pass{charges: make([]limiter.Charge, n)}, make([]byte, n*textLen)
+		pass, texts = &Pass{charges: make([]limiter.Charge, n)}, make([]chargeText, n)
 	}
 	pass.policy, pass.limits = p, limits
 	for i := range limits {
-		l, c := &limits[i], &pass.charges[i]
+		l, c, text := &limits[i], &pass.charges[i], &texts[i]
 		s := &subjects[l.kind]
 		if *s == (subjectHash{}) {
 			r := &p.rules[l.rule]
 			return nil, fmt.Errorf("%w: %s/%s counts by %s", ErrMissing, p.action, r.Name, r.By)
 		}
-		key := text[:keyLen]
-		copy(key, keyPrefix)
-		copy(key[len(keyPrefix):], s[:])
-		copy(key[len(keyPrefix)+subjectLen:], l.suffix)
-		c.Key, text = written(key), text[keyLen:]
+		text.key = l.key
+		text.key.subject = *s
+		c.Key = text.key.text()
 		if l.members >= 0 { // attempts that lack a member count as one
-			member := text[:limiter.MemberBytes]
-			copy(member, subjects[l.members][:])
-			c.Member, text = written(member), text[limiter.MemberBytes:]
+			text.member = [limiter.MemberBytes]byte(subjects[l.members][:])
+			c.Member = unsafe.String(&text.member[0], len(text.member))
 		}
 		c.Limit, c.Cost, c.Advisory = l.limit, cost, l.advisory
 	}
 	return pass, nil
 }
 
-// written is text as a string. Nobody writes there again.
-func written(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }
+// text is k as a string of the same memory, which must not be written any more.
+func (k *storeKey) text() string { return unsafe.String(&k.prefix[0], keyLen) }

@@ -27,7 +27,7 @@ type ruleLimit struct {
 	members  int // index into kinds of what is counted, or -1
 	limit    limiter.Limit
 	local    limiter.Limit // this process's share, if the rule counts locally while the store fails
-	suffix   string        // of its keys
+	key      storeKey      // but for the subject
 	advisory int
 	failures bool // it counts failures: a success gives its charge back
 	clears   bool // and more than its charge
@@ -61,7 +61,7 @@ func compile(p Policy, hash *hasher, instances int64) *policy {
 		for n, l := range r.Limits {
 			limit := ruleLimit{
 				rule: i, kind: k, members: members, limit: l,
-				suffix:   hash.suffix(scope, name, n, l.Law()),
+				key:      hash.key(scope, name, n, l.Law()),
 				advisory: group,
 				failures: r.Counts == Failures,
 			}

@@ -28,6 +28,14 @@ const (
 	keyLen      = len(keyPrefix) + subjectLen + 1 + limitTagLen
 )
 
+// A storeKey has the bytes of a key.
+type storeKey struct {
+	prefix  [len(keyPrefix)]byte
+	subject subjectHash
+	brace   byte
+	tag     [limitTagLen]byte
+}
+
 // A subjectHash stands for whom a rule counts.
 type subjectHash [subjectLen]byte
 
@@ -104,10 +112,11 @@ func (h *hasher) end(p *hashing) (s subjectHash) {
 	return s
 }
 
-// suffix is the end of a key, which tells one limit of one rule from all others.
-func (h *hasher) suffix(action, rule string, index int, law string) string {
+// key is the key of one limit of one rule, for a subject yet to be put in. Its tag
+// tells the limit from all others.
+func (h *hasher) key(action, rule string, index int, law string) storeKey {
 	s := h.end(h.begin('l').part(action).part(rule).part(strconv.Itoa(index)).part(law))
-	return "}" + string(s[:limitTagLen])
+	return storeKey{prefix: [len(keyPrefix)]byte([]byte(keyPrefix)), brace: '}', tag: [limitTagLen]byte(s[:])}
 }
 
 // identity is an attempt's account, resolved once and used for everything.

@@ -12,9 +12,9 @@ import (
 type item struct {
 	hash     hash
 	shard    *shard
-	at       int  // its slot
-	known    bool // which has its state
-	from, to int  // its new state among the batch's; empty: the state stands as it is
+	at       int   // its slot
+	from, to int32 // its new state among the batch's; empty: the state stands as it is
+	known    bool  // the slot has its state
 }
 
 // shardSet is a set of shards, locked in the order of their numbers, so that
@@ -92,7 +92,7 @@ func (s *Store) takeOne(c *limiter.Charge) (bool, error) {
 	if err != nil {
 		return false, &limiter.ChargeError{Err: err}
 	}
-	tell(c, &d)
+	c.Decision = d
 	if len(state) == 0 {
 		return false, nil
 	}
@@ -222,34 +222,23 @@ func (b *batch) take() (bool, error) {
 
 // decide asks each limit. It returns the new states, end to end, in memory that
 // is good while the shards are locked.
-func (b *batch) decide() ([]byte, error) {
-	states := b.items[0].shard.scratch[:0]
+func (b *batch) decide() (states []byte, err error) {
+	states = b.items[0].shard.scratch[:0]
 	for i := range b.items {
 		it, c := &b.items[i], &b.charges[i]
 		var old []byte
 		if it.at, it.known = it.shard.find(it.hash); it.known {
 			old = it.shard.stateAt(it.at)
 		}
-		it.from = len(states)
-		d, more, err := c.Limit.Take(states, old, b.now, c.Ask)
-		tell(c, &d)
-		states = more
+		it.from = int32(len(states))
+		c.Decision, states, err = c.Limit.Take(states, old, b.now, c.Ask)
 		if err != nil && (c.Advisory == 0 || !errors.Is(err, limiter.ErrCostTooHigh)) {
 			return nil, &limiter.ChargeError{Index: i, Err: err}
 		}
-		it.to = len(states)
+		it.to = int32(len(states))
 	}
 	b.items[0].shard.keepScratch(states)
 	return states, nil
-}
-
-// tell writes d into c field by field. The processor would hold up a copy of the
-// whole, whose parts are wider than what was written an instant before.
-func tell(c *limiter.Charge, d *limiter.Decision) {
-	to := &c.Decision
-	to.Allowed, to.Locked, to.At = d.Allowed, d.Locked, d.At
-	to.Limit, to.Remaining = d.Limit, d.Remaining
-	to.RetryAfter, to.Delay, to.ResetAfter = d.RetryAfter, d.Delay, d.ResetAfter
 }
 
 func (b *batch) groupAllows(group int) bool {
@@ -289,7 +278,7 @@ func (b *batch) mend(states []byte) {
 		if c.Decision.Allowed || it.from == it.to {
 			continue
 		}
-		if it.known && it.to-it.from <= int(it.shard.slots[it.at].size) {
+		if it.known && int(it.to-it.from) <= int(it.shard.slots[it.at].size) {
 			it.shard.write(it.at, states[it.from:it.to], c, b.now)
 		}
 	}
@@ -299,11 +288,11 @@ func (b *batch) mend(states []byte) {
 func (b *batch) reserve() error {
 	for i := range b.items {
 		it := &b.items[i]
-		if !b.charges[i].Taken || !b.moved && it.known && it.shard.fits(it.at, it.to-it.from) {
+		if !b.charges[i].Taken || !b.moved && it.known && it.shard.fits(it.at, int(it.to-it.from)) {
 			continue
 		}
 		b.moved = true
-		if it.shard.reserve(it.hash, it.to-it.from, b.now, b.items) {
+		if it.shard.reserve(it.hash, int(it.to-it.from), b.now, b.items) {
 			continue
 		}
 		it.shard.full++

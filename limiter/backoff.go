@@ -84,10 +84,11 @@ type streak struct{ last, gap, failures int64 }
 
 // Take implements [Limit]. Cost counts failures; while they are free several
 // may be asked at once, then one at a time.
-func (l Backoff) Take(dst, state []byte, now int64, ask Ask) (Decision, []byte, error) {
+func (l Backoff) Take(d *Decision, dst, state []byte, now int64, ask Ask) ([]byte, error) {
+	*d = Decision{}
 	s, err := l.read(state, now, ask)
 	if err != nil {
-		return Decision{}, dst, err
+		return dst, err
 	}
 	stepped := s.last > now // the clock went back: the last failure counts as made now
 	s.last = min(s.last, now)
@@ -95,7 +96,7 @@ func (l Backoff) Take(dst, state []byte, now int64, ask Ask) (Decision, []byte, 
 	if s.failures > 0 && now >= s.last+life {
 		s = streak{last: now}
 	}
-	d := Decision{Limit: l.Free, At: now}
+	d.Limit, d.At = l.Free, now
 	if s.failures > 0 {
 		d.ResetAfter = micros(s.last + life - now)
 	}
@@ -119,11 +120,11 @@ func (l Backoff) Take(dst, state []byte, now int64, ask Ask) (Decision, []byte, 
 		if stepped {
 			dst = s.append(dst)
 		}
-		return d, dst, nil
+		return dst, nil
 	}
 	d.Allowed = true
 	if ask.Cost == 0 {
-		return d, dst, nil
+		return dst, nil
 	}
 	gap := int64(0)
 	if s.failures > 0 && ask.Cost == 1 {
@@ -132,7 +133,7 @@ func (l Backoff) Take(dst, state []byte, now int64, ask Ask) (Decision, []byte, 
 	s = streak{now, gap, min(s.failures+ask.Cost, MaxLimit)}
 	d.Remaining = max(0, l.Free-s.failures)
 	d.ResetAfter = micros(l.life(s.failures))
-	return d, s.append(dst), nil
+	return s.append(dst), nil
 }
 
 // Refund implements [Limit]. A Cost of the whole streak or more clears it.

@@ -20,7 +20,7 @@ func us(d time.Duration) int64 { return d.Microseconds() }
 // one asks for one unit and, if it is admitted, goes on with the new state.
 func one(t testing.TB, l limiter.Limit, state []byte, now int64, member string) (limiter.Decision, []byte) {
 	t.Helper()
-	d, next, err := l.Take(nil, state, now, limiter.Ask{Cost: 1, Member: member})
+	d, next, err := limiter.Decide(l, nil, state, now, limiter.Ask{Cost: 1, Member: member})
 	require.NoError(t, err)
 	if len(next) == 0 {
 		next = state
@@ -248,7 +248,7 @@ func TestBackoffClockBackAndGarbage(t *testing.T) {
 		for i := range b {
 			b[i] = byte(r.Uint32() >> r.IntN(32))
 		}
-		d, _, err := password.Take(nil, b, t0, limiter.Ask{Cost: 1})
+		d, _, err := limiter.Decide(password, nil, b, t0, limiter.Ask{Cost: 1})
 		if err != nil {
 			require.ErrorIs(t, err, limiter.ErrState)
 			continue
@@ -272,10 +272,10 @@ func TestBackoffNumbers(t *testing.T) {
 		l := password
 		change(&l)
 		require.EqualError(t, l.Validate(), want)
-		_, _, err := l.Take(nil, nil, t0, limiter.Ask{Cost: 1})
+		_, _, err := limiter.Decide(l, nil, nil, t0, limiter.Ask{Cost: 1})
 		require.EqualError(t, err, want)
 	}
-	_, _, err := password.Take(nil, nil, t0, limiter.Ask{Cost: 11})
+	_, _, err := limiter.Decide(password, nil, nil, t0, limiter.Ask{Cost: 11})
 	require.ErrorIs(t, err, limiter.ErrCostTooHigh)
 	require.Error(t, limiter.Backoff{}.Validate())
 	_, err = password.Refund(nil, []byte("garbage"), t0, t0, limiter.Ask{Cost: 1})

@@ -46,7 +46,7 @@ type debt struct {
 	felt int64
 }
 
-// take is Limit.Take, with the decision in d, and tells the debt before the ask too.
+// take is Limit.Take for an empty d, and tells the debt before the ask too.
 func (l bucket) take(d *Decision, dst, state []byte, now int64, ask Ask) (before debt, _ []byte, err error) {
 	b, stepped, err := l.read(state, now, ask)
 	if err != nil {

@@ -46,12 +46,12 @@ func TestOneInstantAdmitsTheLimitWhateverTheNumbers(t *testing.T) {
 			var state []byte
 			var err error
 			for _, c := range steps {
-				d, state, err = limit.Take(nil, state, now, limiter.Ask{Cost: c})
+				d, state, err = limiter.Decide(limit, nil, state, now, limiter.Ask{Cost: c})
 				require.NoError(t, err, "%v", limit)
 				require.True(t, d.Allowed, "%v", limit)
 			}
 			require.Zero(t, d.Remaining, "%v", limit)
-			d, _, err = limit.Take(nil, state, now, limiter.Ask{Cost: 1})
+			d, _, err = limiter.Decide(limit, nil, state, now, limiter.Ask{Cost: 1})
 			require.NoError(t, err)
 			require.False(t, d.Allowed, "%s %v", limit.Law(), limit)
 			require.Positive(t, d.RetryAfter, "%s %v", limit.Law(), limit)

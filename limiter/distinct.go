@@ -54,9 +54,10 @@ func (l Distinct) Validate() error {
 }
 
 // Take implements [Limit].
-func (l Distinct) Take(dst, state []byte, now int64, ask Ask) (Decision, []byte, error) {
+func (l Distinct) Take(d *Decision, dst, state []byte, now int64, ask Ask) ([]byte, error) {
+	*d = Decision{}
 	if err := l.check(state, now, ask); err != nil {
-		return Decision{}, dst, err
+		return dst, err
 	}
 	var (
 		log     = touches(state)
@@ -68,7 +69,7 @@ func (l Distinct) Take(dst, state []byte, now int64, ask Ask) (Decision, []byte,
 		gone++
 	}
 	live := int64(log.len() - gone)
-	d := Decision{Limit: l.Limit, Remaining: max(0, l.Limit-live), At: now}
+	d.Limit, d.Remaining, d.At = l.Limit, max(0, l.Limit-live), now
 	// What the clock has not reached yet counts as touched now: it stepped back.
 	leaves := func(i int) time.Duration { return micros(min(log.at(i), now) + window - now) }
 	if live > 0 {
@@ -76,7 +77,7 @@ func (l Distinct) Take(dst, state []byte, now int64, ask Ask) (Decision, []byte,
 	}
 	if ask.Cost == 0 {
 		d.Allowed = true
-		return d, dst, nil
+		return dst, nil
 	}
 	known := log.find(ask.Member)
 	fresh := known < gone // a touch that has left the window, or none at all
@@ -85,7 +86,7 @@ func (l Distinct) Take(dst, state []byte, now int64, ask Ask) (Decision, []byte,
 		if stepped {
 			dst = log.appendTo(dst, now, -1, 0)
 		}
-		return d, dst, nil
+		return dst, nil
 	}
 	d.Allowed = true
 	d.ResetAfter = l.Window
@@ -102,7 +103,7 @@ func (l Distinct) Take(dst, state []byte, now int64, ask Ask) (Decision, []byte,
 	}
 	dst = log.appendTo(dst, now, known, drop)
 	dst = append(dst, ask.Member...)
-	return d, binary.BigEndian.AppendUint64(dst, touch), nil
+	return binary.BigEndian.AppendUint64(dst, touch), nil
 }
 
 // Refund implements [Limit].

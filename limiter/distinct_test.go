@@ -104,7 +104,7 @@ func TestDistinctModel(t *testing.T) {
 				require.True(t, then.Allowed)
 			}
 			state = next
-			look, none, err := l.Take(nil, state, now+us(reset), limiter.Ask{})
+			look, none, err := limiter.Decide(l, nil, state, now+us(reset), limiter.Ask{})
 			require.NoError(t, err)
 			require.Empty(t, none)
 			require.Equal(t, l.Limit, look.Remaining, "whole again")
@@ -146,13 +146,13 @@ func TestDistinctNumbersMembersAndGarbage(t *testing.T) {
 	require.EqualError(t, limiter.Distinct{Window: time.Hour}.Validate(), "limiter: Distinct.Limit is 0, want 1 to 1000")
 	require.EqualError(t, limiter.Distinct{Limit: 1001, Window: time.Hour}.Validate(), "limiter: Distinct.Limit is 1001, want 1 to 1000")
 	require.Error(t, limiter.Distinct{Limit: 1}.Validate())
-	_, _, err := spraying.Take(nil, nil, t0, limiter.Ask{Cost: 1, Member: "alice"})
+	_, _, err := limiter.Decide(spraying, nil, nil, t0, limiter.Ask{Cost: 1, Member: "alice"})
 	require.EqualError(t, err, "limiter: Ask.Member is 5 bytes, want 8; limiter.Member makes it of a text")
-	_, _, err = limiter.Distinct{}.Take(nil, nil, t0, limiter.Ask{Cost: 1})
+	_, _, err = limiter.Decide(limiter.Distinct{}, nil, nil, t0, limiter.Ask{Cost: 1})
 	require.EqualError(t, err, "limiter: Distinct.Limit is 0, want 1 to 1000")
 	_, err = spraying.Refund(nil, []byte("garbage"), t0, t0, limiter.Ask{Cost: 1, Member: limiter.Member("x")})
 	require.ErrorIs(t, err, limiter.ErrState)
-	_, _, err = spraying.Take(nil, nil, -1, limiter.Ask{Cost: 1, Member: limiter.Member("x")})
+	_, _, err = limiter.Decide(spraying, nil, nil, -1, limiter.Ask{Cost: 1, Member: limiter.Member("x")})
 	require.ErrorContains(t, err, "the clock says -1")
 	require.Equal(t, "10 different per 1h0m0s", spraying.String())
 	r := rand.New(rand.NewPCG(1, 1))
@@ -161,7 +161,7 @@ func TestDistinctNumbersMembersAndGarbage(t *testing.T) {
 		for i := range b {
 			b[i] = byte(r.Uint32() >> r.IntN(32))
 		}
-		d, _, err := spraying.Take(nil, b, t0, limiter.Ask{Cost: 1, Member: limiter.Member("x")})
+		d, _, err := limiter.Decide(spraying, nil, b, t0, limiter.Ask{Cost: 1, Member: limiter.Member("x")})
 		if err != nil {
 			require.ErrorIs(t, err, limiter.ErrState)
 			continue

@@ -36,20 +36,19 @@ func (l FixedWindow) Validate() error {
 }
 
 // Take implements [Limit].
-func (l FixedWindow) Take(dst, state []byte, now int64, ask Ask) (Decision, []byte, error) {
+func (l FixedWindow) Take(d *Decision, dst, state []byte, now int64, ask Ask) ([]byte, error) {
+	*d = Decision{}
 	last, count, err := l.read(state, now, ask)
 	if err != nil {
-		return Decision{}, dst, err
+		return dst, err
 	}
 	window := l.Window.Microseconds()
 	stepped := last > now // the clock went back: what was counted counts now
 	if !stepped && last/window != now/window {
 		count = 0
 	}
-	var (
-		untilNext = micros(window - now%window)
-		d         = Decision{Limit: l.Limit, Remaining: max(0, l.Limit-count), At: now}
-	)
+	untilNext := micros(window - now%window)
+	d.Limit, d.Remaining, d.At = l.Limit, max(0, l.Limit-count), now
 	if count > 0 {
 		d.ResetAfter = untilNext
 	}
@@ -58,15 +57,15 @@ func (l FixedWindow) Take(dst, state []byte, now int64, ask Ask) (Decision, []by
 		if stepped {
 			dst = appendCount(dst, now, count)
 		}
-		return d, dst, nil
+		return dst, nil
 	}
 	d.Allowed = true
 	if ask.Cost == 0 {
-		return d, dst, nil
+		return dst, nil
 	}
 	d.Remaining -= ask.Cost
 	d.ResetAfter = untilNext
-	return d, appendCount(dst, now, count+ask.Cost), nil
+	return appendCount(dst, now, count+ask.Cost), nil
 }
 
 // Refund implements [Limit].

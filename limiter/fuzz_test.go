@@ -34,7 +34,7 @@ func FuzzHistories(f *testing.F) {
 		in := tape(data)
 		limit := in.limit()
 		if err := limit.Validate(); err != nil {
-			_, out, takeErr := limit.Take(nil, nil, t0, limiter.Ask{Cost: 1})
+			_, out, takeErr := limiter.Decide(limit, nil, nil, t0, limiter.Ask{Cost: 1})
 			require.Equal(t, err, takeErr)
 			require.Empty(t, out)
 			return
@@ -133,7 +133,7 @@ type fuzzedReceipt struct {
 }
 
 func newFuzzedKey(t *testing.T, limit limiter.Limit) *fuzzedKey {
-	d, _, err := limit.Take(nil, nil, t0, limiter.Ask{})
+	d, _, err := limiter.Decide(limit, nil, nil, t0, limiter.Ask{})
 	require.NoError(t, err)
 	_, distinct := limit.(limiter.Distinct)
 	return &fuzzedKey{T: t, limit: limit, most: d.Limit, distinct: distinct, now: t0, members: map[string]bool{}}
@@ -198,7 +198,7 @@ func (k *fuzzedKey) ask(in *tape) {
 		cost += in.int(3)
 	}
 	ask := limiter.Ask{Cost: cost, Member: limiter.Member(fmt.Sprint(in.byte() % 12))}
-	d, next, err := k.limit.Take(nil, k.state, k.now, ask)
+	d, next, err := limiter.Decide(k.limit, nil, k.state, k.now, ask)
 	if most := k.mostAsked(); cost > most {
 		require.ErrorIs(k, err, limiter.ErrCostTooHigh)
 		require.Empty(k, next)
@@ -255,27 +255,27 @@ func (k *fuzzedKey) valid(d limiter.Decision) {
 
 // exact checks that d's wait is enough and a microsecond less is not.
 func (k *fuzzedKey) exact(d limiter.Decision, ask limiter.Ask) {
-	early, _, err := k.limit.Take(nil, k.state, k.now+us(d.RetryAfter)-1, ask)
+	early, _, err := limiter.Decide(k.limit, nil, k.state, k.now+us(d.RetryAfter)-1, ask)
 	require.NoError(k, err)
 	require.False(k, early.Allowed, "a microsecond too soon")
 	if d.Locked {
 		return // the wait is only when to look again
 	}
 	require.Equal(k, time.Microsecond, early.RetryAfter)
-	then, _, err := k.limit.Take(nil, k.state, k.now+us(d.RetryAfter), ask)
+	then, _, err := limiter.Decide(k.limit, nil, k.state, k.now+us(d.RetryAfter), ask)
 	require.NoError(k, err)
 	require.True(k, then.Allowed, "the wait that was told is not enough")
 }
 
 // left is what remains now, and found to be true.
 func (k *fuzzedKey) left() int64 {
-	d, next, err := k.limit.Take(nil, k.state, k.now, limiter.Ask{})
+	d, next, err := limiter.Decide(k.limit, nil, k.state, k.now, limiter.Ask{})
 	require.NoError(k, err)
 	require.Empty(k, next)
 	require.True(k, d.Allowed)
 	k.valid(d)
 	allows := func(cost int64) bool {
-		d, _, err := k.limit.Take(nil, k.state, k.now, limiter.Ask{Cost: cost, Member: limiter.Member("a stranger")})
+		d, _, err := limiter.Decide(k.limit, nil, k.state, k.now, limiter.Ask{Cost: cost, Member: limiter.Member("a stranger")})
 		require.NoError(k, err)
 		return d.Allowed
 	}

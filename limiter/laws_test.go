@@ -169,7 +169,7 @@ func TestCounterWindowGrows(t *testing.T) {
 		{hour, 90 * time.Minute, 0, 40},
 		{minute, 31 * time.Minute, 0, 30},
 	} {
-		d, next, err := c.limit.Take(nil, state, at(c.at), limiter.Ask{Cost: c.cost})
+		d, next, err := limiter.Decide(c.limit, nil, state, at(c.at), limiter.Ask{Cost: c.cost})
 		require.NoError(t, err)
 		require.True(t, d.Allowed)
 		require.Equalf(t, c.remaining, d.Remaining, "%v at %v", c.limit, c.at)
@@ -202,7 +202,7 @@ func TestSlidingWindowSharesItsLog(t *testing.T) {
 			standing++
 		}
 		cost := 1 + rnd.Int64N(2)
-		d, next, err := l.Take(nil, state, now, limiter.Ask{Cost: cost})
+		d, next, err := limiter.Decide(l, nil, state, now, limiter.Ask{Cost: cost})
 		require.NoError(t, err)
 		require.Equalf(t, standing+cost <= l.Limit, d.Allowed, "%v with %d standing", l, standing)
 		if !d.Allowed {

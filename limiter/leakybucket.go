@@ -33,16 +33,16 @@ func (l LeakyBucket) String() string {
 func (l LeakyBucket) Validate() error { return l.bucket().validate("LeakyBucket", "Leak") }
 
 // Take implements [Limit].
-func (l LeakyBucket) Take(dst, state []byte, now int64, ask Ask) (Decision, []byte, error) {
+func (l LeakyBucket) Take(d *Decision, dst, state []byte, now int64, ask Ask) ([]byte, error) {
+	*d = Decision{}
 	if err := l.Validate(); err != nil {
-		return Decision{}, dst, err
+		return dst, err
 	}
-	var d Decision
-	before, dst, err := l.bucket().take(&d, dst, state, now, ask)
+	before, dst, err := l.bucket().take(d, dst, state, now, ask)
 	if d.Allowed {
 		d.Delay = l.bucket().until(before.felt, before.part)
 	}
-	return d, dst, err
+	return dst, err
 }
 
 // Refund implements [Limit]. It gives the place in the queue back; asks behind

@@ -33,7 +33,8 @@ type Limit interface {
 	Validate() error
 
 	// Take decides whether ask is admitted at now, given the state that the
-	// last Take or Refund of this key left (empty: none). It appends the state
+	// last Take or Refund of this key left (empty: none). It fills in all of d,
+	// which is the zero Decision on an error. It appends the state
 	// that the key has if the ask is charged to dst and returns the longer
 	// slice; when it appends nothing, the state stands as it is. It must not
 	// modify state, and dst must not overlap it.
@@ -42,13 +43,22 @@ type Limit interface {
 	// what is left.
 	//
 	// The error is ErrCostTooHigh, ErrState, or one about the numbers.
-	Take(dst, state []byte, now int64, ask Ask) (Decision, []byte, error)
+	//
+	// d is no result because it would be copied on its way, which takes longer
+	// than most laws do; [Decide] is for those who have the time.
+	Take(d *Decision, dst, state []byte, now int64, ask Ask) ([]byte, error)
 
 	// Refund takes back the charge of ask that stands under at (the At of the
 	// Decision that admitted it), and appends the state that is left to dst.
 	// Appending nothing means that the key may be forgotten. What has aged out
 	// meanwhile is not refunded.
 	Refund(dst, state []byte, now, at int64, ask Ask) ([]byte, error)
+}
+
+// Decide is l.Take with the decision as a result.
+func Decide(l Limit, dst, state []byte, now int64, ask Ask) (d Decision, _ []byte, err error) {
+	dst, err = l.Take(&d, dst, state, now, ask)
+	return d, dst, err
 }
 
 // ExactRefunder marks laws whose refund restores exactly what the charge took,

@@ -44,9 +44,9 @@ func TestExactModels(t *testing.T) {
 }
 
 func compare(t *testing.T, limit limiter.Limit, m model, rnd *rand.Rand) {
-	whole, _, err := limit.Take(nil, nil, 0, limiter.Ask{})
+	whole, _, err := limiter.Decide(limit, nil, nil, 0, limiter.Ask{})
 	require.NoError(t, err)
-	longest, _, err := limit.Take(nil, nil, 0, limiter.Ask{Cost: whole.Limit})
+	longest, _, err := limiter.Decide(limit, nil, nil, 0, limiter.Ask{Cost: whole.Limit})
 	require.NoError(t, err)
 	var (
 		state    []byte
@@ -68,7 +68,7 @@ func compare(t *testing.T, limit limiter.Limit, m model, rnd *rand.Rand) {
 			receipts, costs = append(receipts[:i], receipts[i+1:]...), append(costs[:i], costs[i+1:]...)
 		}
 		cost := max(1, pick(1, whole.Limit, last.Remaining, min(whole.Limit, last.Remaining+1), 1+rnd.Int64N(whole.Limit)))
-		d, next, err := limit.Take(nil, state, now, limiter.Ask{Cost: cost})
+		d, next, err := limiter.Decide(limit, nil, state, now, limiter.Ask{Cost: cost})
 		require.NoError(t, err)
 
 		want := limiter.Decision{Limit: whole.Limit, At: now}

@@ -55,7 +55,7 @@ func TestBadNumbersRefuse(t *testing.T) {
 	} {
 		for _, state := range [][]byte{nil, make([]byte, 16)} {
 			for cost := range int64(2) {
-				d, out, err := limit.Take(nil, state, 1, limiter.Ask{Cost: cost})
+				d, out, err := limiter.Decide(limit, nil, state, 1, limiter.Ask{Cost: cost})
 				require.Equalf(t, limit.Validate(), err, "%#v", limit)
 				require.Error(t, err)
 				require.Zero(t, d)
@@ -74,7 +74,7 @@ func TestDenialsTakeNoRoom(t *testing.T) {
 	const start = 1_700_000_000_000_000
 	var state []byte
 	for s := range int64(900) {
-		_, next, err := limit.Take(nil, state, start+s*1_000_000, limiter.Ask{Cost: 1})
+		_, next, err := limiter.Decide(limit, nil, state, start+s*1_000_000, limiter.Ask{Cost: 1})
 		require.NoError(t, err)
 		require.Equal(t, s < 5, len(next) > 0)
 		if len(next) > 0 {

@@ -23,13 +23,13 @@ func TestSharesAddUpToTheWhole(t *testing.T) {
 		if !ok {
 			continue // a law need not have shares
 		}
-		whole, _, err := limit.Take(nil, nil, t0, limiter.Ask{})
+		whole, _, err := limiter.Decide(limit, nil, nil, t0, limiter.Ask{})
 		require.NoError(t, err)
 		for _, n := range []int64{1, 2, 3, 7, 64, 1_000_000} {
 			part := sharer.Share(n)
 			require.NoError(t, part.Validate(), "%v of %d", limit, n)
 			require.Equal(t, limit.Law(), part.Law())
-			d, _, err := part.Take(nil, nil, t0, limiter.Ask{})
+			d, _, err := limiter.Decide(part, nil, nil, t0, limiter.Ask{})
 			require.NoError(t, err)
 			require.EqualValues(t, max(1, whole.Limit/n), d.Limit, "%v of %d", limit, n)
 			if n == 1 {

@@ -45,17 +45,18 @@ func (l SlidingWindow) Validate() error {
 }
 
 // Take implements [Limit].
-func (l SlidingWindow) Take(dst, state []byte, now int64, ask Ask) (Decision, []byte, error) {
+func (l SlidingWindow) Take(d *Decision, dst, state []byte, now int64, ask Ask) ([]byte, error) {
+	*d = Decision{}
 	if err := l.check(state, now, ask); err != nil {
-		return Decision{}, dst, err
+		return dst, err
 	}
 	var (
 		window = l.Window.Microseconds()
 		n      = len(state) / entryBytes
 		gone   = countUpTo(state, now-window)
 		live   = int64(n - gone)
-		d      = Decision{Limit: l.Limit, Remaining: max(0, l.Limit-live), At: now}
 	)
+	d.Limit, d.Remaining, d.At = l.Limit, max(0, l.Limit-live), now
 	// What the clock has not reached yet counts as made now: it stepped back.
 	leaves := func(i int) time.Duration { return micros(min(entry(state, i), now) + window - now) }
 	if live > 0 {
@@ -66,11 +67,11 @@ func (l SlidingWindow) Take(dst, state []byte, now int64, ask Ask) (Decision, []
 		if entry(state, n-1) > now {
 			dst = appendLog(dst, state, now)
 		}
-		return d, dst, nil
+		return dst, nil
 	}
 	d.Allowed = true
 	if ask.Cost == 0 {
-		return d, dst, nil
+		return dst, nil
 	}
 	d.Remaining -= ask.Cost
 	d.ResetAfter = l.Window
@@ -81,7 +82,7 @@ func (l SlidingWindow) Take(dst, state []byte, now int64, ask Ask) (Decision, []
 	for range ask.Cost {
 		dst = binary.BigEndian.AppendUint64(dst, uint64(now))
 	}
-	return d, dst, nil
+	return dst, nil
 }
 
 // Refund implements [Limit].

@@ -60,10 +60,11 @@ type counts struct {
 }
 
 // Take implements [Limit].
-func (l SlidingWindowCounter) Take(dst, state []byte, now int64, ask Ask) (Decision, []byte, error) {
+func (l SlidingWindowCounter) Take(d *Decision, dst, state []byte, now int64, ask Ask) ([]byte, error) {
+	*d = Decision{}
 	c, err := l.read(state, now, ask)
 	if err != nil {
-		return Decision{}, dst, err
+		return dst, err
 	}
 	window := l.Window.Microseconds()
 	stepped := c.at > now
@@ -71,8 +72,8 @@ func (l SlidingWindowCounter) Take(dst, state []byte, now int64, ask Ask) (Decis
 	var (
 		elapsed = now % window
 		weighed = ceilDiv(c.previous*(window-elapsed), window) // admission in whole units rounds the estimate up
-		d       = Decision{Limit: l.Limit, Remaining: max(0, l.Limit-c.current-weighed), At: now}
 	)
+	d.Limit, d.Remaining, d.At = l.Limit, max(0, l.Limit-c.current-weighed), now
 	switch {
 	case c.current > 0:
 		d.ResetAfter = micros(2*window - elapsed)
@@ -84,16 +85,16 @@ func (l SlidingWindowCounter) Take(dst, state []byte, now int64, ask Ask) (Decis
 		if stepped {
 			dst = c.append(dst)
 		}
-		return d, dst, nil
+		return dst, nil
 	}
 	d.Allowed = true
 	if ask.Cost == 0 {
-		return d, dst, nil
+		return dst, nil
 	}
 	c.current += ask.Cost
 	d.Remaining -= ask.Cost
 	d.ResetAfter = micros(2*window - elapsed)
-	return d, c.append(dst), nil
+	return c.append(dst), nil
 }
 
 // Refund implements [Limit].

@@ -33,13 +33,13 @@ func (l TokenBucket) String() string {
 func (l TokenBucket) Validate() error { return l.bucket().validate("TokenBucket", "Refill") }
 
 // Take implements [Limit].
-func (l TokenBucket) Take(dst, state []byte, now int64, ask Ask) (Decision, []byte, error) {
+func (l TokenBucket) Take(d *Decision, dst, state []byte, now int64, ask Ask) ([]byte, error) {
+	*d = Decision{}
 	if err := l.Validate(); err != nil {
-		return Decision{}, dst, err
+		return dst, err
 	}
-	var d Decision
-	_, dst, err := l.bucket().take(&d, dst, state, now, ask)
-	return d, dst, err
+	_, dst, err := l.bucket().take(d, dst, state, now, ask)
+	return dst, err
 }
 
 // Refund implements [Limit]. It needs no receipt: tokens are alike.

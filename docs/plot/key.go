@@ -56,7 +56,7 @@ func (k *key) look(at time.Duration, ask limiter.Ask) ([]limiter.Decision, error
 
 func (k *key) ask(at time.Duration, ask limiter.Ask) (said []limiter.Decision, next [][]byte, err error) {
 	for i, limit := range k.limits {
-		d, state, err := limit.Take(nil, k.states[i], micros(at), ask)
+		d, state, err := limiter.Decide(limit, nil, k.states[i], micros(at), ask)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -71,7 +71,7 @@ func (k *key) asThingsAre(at time.Duration, ask limiter.Ask, said []limiter.Deci
 		if !said[i].Allowed {
 			continue
 		}
-		d, _, err := k.limits[i].Take(nil, k.states[i], micros(at), limiter.Ask{Member: ask.Member})
+		d, _, err := limiter.Decide(k.limits[i], nil, k.states[i], micros(at), limiter.Ask{Member: ask.Member})
 		if err != nil {
 			return err
 		}

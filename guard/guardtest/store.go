@@ -184,7 +184,7 @@ func (s *Store) decide(c *limiter.Charge) error {
 		c.Decision = limiter.Decision{RetryAfter: time.Second, ResetAfter: time.Second, At: now}
 		return nil
 	}
-	d, _, err := c.Limit.Take(nil, nil, now, c.Ask)
+	d, _, err := limiter.Decide(c.Limit, nil, nil, now, c.Ask)
 	if errors.Is(err, limiter.ErrCostTooHigh) && c.Advisory > 0 {
 		d, err = limiter.Decision{At: now}, nil
 	}

@@ -25,7 +25,7 @@ func quota(l limiter.Limit) (q, w int64) {
 	case limiter.SlidingWindowCounter:
 		return l.Limit, seconds(l.Window)
 	}
-	d, _, _ := l.Take(nil, nil, 0, limiter.Ask{}) // a free ask tells the limit
+	d, _, _ := limiter.Decide(l, nil, nil, 0, limiter.Ask{}) // a free ask tells the limit
 	return d.Limit, 0
 }
 

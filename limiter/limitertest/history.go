@@ -91,7 +91,7 @@ func newHistory(t *testing.T, seed uint64, seen *seen, bounds []Bound) *history 
 func (h *history) use(limit limiter.Limit) {
 	h.t.Helper()
 	require.NoError(h.t, limit.Validate())
-	d, _, err := limit.Take(nil, nil, 0, limiter.Ask{})
+	d, _, err := limiter.Decide(limit, nil, nil, 0, limiter.Ask{})
 	require.NoError(h.t, err, "an ask of cost 0 on an empty state")
 	h.limit, h.most = limit, d.Limit
 	h.life, err = longestLife(limit, d.Limit)
@@ -118,7 +118,7 @@ const prefix = "before"
 // that the key then has, and wrote whether the law appended one.
 func (h *history) take(state []byte, now, cost int64) (d limiter.Decision, next []byte, wrote bool) {
 	given := bytes.Clone(state)
-	d, out, err := h.limit.Take([]byte(prefix), state, now, limiter.Ask{Cost: cost})
+	d, out, err := limiter.Decide(h.limit, []byte(prefix), state, now, limiter.Ask{Cost: cost})
 	if err != nil {
 		h.fail("cost %d at %s: %v", cost, h.clock(now), err)
 	}

@@ -125,6 +125,6 @@ func (h *history) cost(left int64) int64 {
 // longestLife is how long a key can matter under limit: when all of it is taken
 // at 1970, where every window of the clock begins.
 func longestLife(limit limiter.Limit, most int64) (time.Duration, error) {
-	d, _, err := limit.Take(nil, nil, 0, limiter.Ask{Cost: most})
+	d, _, err := limiter.Decide(limit, nil, nil, 0, limiter.Ask{Cost: most})
 	return d.ResetAfter, err
 }

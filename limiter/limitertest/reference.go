@@ -71,7 +71,7 @@ func (r *reference) decide(ctx context.Context, charges []limiter.Charge) ([][]b
 	next := make([][]byte, len(charges))
 	for i := range charges {
 		c := &charges[i]
-		d, out, err := c.Limit.Take(nil, r.states[c.Key], now, c.Ask)
+		d, out, err := limiter.Decide(c.Limit, nil, r.states[c.Key], now, c.Ask)
 		if err != nil {
 			return nil, &limiter.ChargeError{Index: i, Err: err}
 		}
@@ -84,7 +84,7 @@ func (r *reference) decide(ctx context.Context, charges []limiter.Charge) ([][]b
 // state a moment ago.
 func (r *reference) asThingsAre(c *limiter.Charge) {
 	if c.Decision.Allowed {
-		c.Decision, _, _ = c.Limit.Take(nil, r.states[c.Key], c.Decision.At, limiter.Ask{Member: c.Member})
+		c.Decision, _, _ = limiter.Decide(c.Limit, nil, r.states[c.Key], c.Decision.At, limiter.Ask{Member: c.Member})
 	}
 }
 

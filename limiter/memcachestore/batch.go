@@ -132,7 +132,7 @@ func (b *batch) decide(i int, now int64) error {
 		return &limiter.ChargeError{Index: i, Err: limiter.ErrState}
 	}
 	var err error
-	charge.Decision, b.next[i], err = charge.Limit.Take(nil, b.held[i].state, now, charge.Ask)
+	b.next[i], err = charge.Limit.Take(&charge.Decision, nil, b.held[i].state, now, charge.Ask)
 	if err != nil && (charge.Advisory == 0 || !errors.Is(err, limiter.ErrCostTooHigh)) {
 		return &limiter.ChargeError{Index: i, Err: err}
 	}
@@ -145,7 +145,7 @@ func (b *batch) asThingsAre(i int) {
 	if charge.Taken || !charge.Decision.Allowed {
 		return
 	}
-	d, _, err := charge.Limit.Take(nil, b.held[i].state, charge.Decision.At, limiter.Ask{Member: charge.Member})
+	d, _, err := limiter.Decide(charge.Limit, nil, b.held[i].state, charge.Decision.At, limiter.Ask{Member: charge.Member})
 	if err == nil { // the law has read this state a moment ago
 		charge.Decision.Remaining, charge.Decision.ResetAfter = d.Remaining, d.ResetAfter
 	}

@@ -88,11 +88,10 @@ func (s *Store) takeOne(c *limiter.Charge) (bool, error) {
 	if known {
 		old = sh.stateAt(i)
 	}
-	d, state, err := c.Limit.Take(sh.scratch[:0], old, now, c.Ask)
+	state, err := c.Limit.Take(&c.Decision, sh.scratch[:0], old, now, c.Ask)
 	if err != nil {
 		return false, &limiter.ChargeError{Err: err}
 	}
-	c.Decision = d
 	if len(state) == 0 {
 		return false, nil
 	}
@@ -105,8 +104,8 @@ func (s *Store) takeOne(c *limiter.Charge) (bool, error) {
 		}
 		i, _ = sh.find(h)
 	}
-	sh.write(i, state, c, now)
-	c.Taken = d.Allowed
+	sh.write(i, state, c.Limit, &c.Decision, now)
+	c.Taken = c.Decision.Allowed
 	if c.Taken {
 		sh.sweepInTurn(now)
 	}
@@ -211,7 +210,7 @@ func (b *batch) take() (bool, error) {
 			if b.moved {
 				it.at, _ = it.shard.find(it.hash)
 			}
-			it.shard.write(it.at, states[it.from:it.to], c, b.now)
+			it.shard.write(it.at, states[it.from:it.to], c.Limit, &c.Decision, b.now)
 		}
 	}
 	for i := range b.items { // only now that no key of the batch looks unused
@@ -231,7 +230,7 @@ func (b *batch) decide() (states []byte, err error) {
 			old = it.shard.stateAt(it.at)
 		}
 		it.from = int32(len(states))
-		c.Decision, states, err = c.Limit.Take(states, old, b.now, c.Ask)
+		states, err = c.Limit.Take(&c.Decision, states, old, b.now, c.Ask)
 		if err != nil && (c.Advisory == 0 || !errors.Is(err, limiter.ErrCostTooHigh)) {
 			return nil, &limiter.ChargeError{Index: i, Err: err}
 		}
@@ -262,8 +261,8 @@ func (b *batch) restore() error {
 		if it.known {
 			old = it.shard.stateAt(it.at)
 		}
-		d, _, err := c.Limit.Take(nil, old, b.now, limiter.Ask{Member: c.Member})
-		if err != nil {
+		d := &it.shard.aside
+		if _, err := c.Limit.Take(d, nil, old, b.now, limiter.Ask{Member: c.Member}); err != nil {
 			return &limiter.ChargeError{Index: i, Err: err}
 		}
 		c.Decision.Remaining, c.Decision.ResetAfter = d.Remaining, d.ResetAfter
@@ -279,7 +278,7 @@ func (b *batch) mend(states []byte) {
 			continue
 		}
 		if it.known && int(it.to-it.from) <= int(it.shard.slots[it.at].size) {
-			it.shard.write(it.at, states[it.from:it.to], c, b.now)
+			it.shard.write(it.at, states[it.from:it.to], c.Limit, &c.Decision, b.now)
 		}
 	}
 }

@@ -19,6 +19,7 @@ type shard struct {
 	due     int // writes since the last sweep
 	slots   []slot
 	scratch []byte
+	aside   limiter.Decision // of an ask that nobody is told of
 	blocks  blocks
 	large   large
 	marks   [anywhere][denying + 1]int32 // slots by place and mark
@@ -85,17 +86,17 @@ func (s *shard) find(h hash) (int, bool) {
 	return i, false
 }
 
-// write stores a state of c for which there is room, and what the sweep and the
-// eviction need to know of it.
-func (s *shard) write(i int, state []byte, c *limiter.Charge, now int64) {
+// write stores a state for which there is room, and what the sweep and the eviction
+// need to know of it: d is what limit says of it.
+func (s *shard) write(i int, state []byte, limit limiter.Limit, d *limiter.Decision, now int64) {
 	s.store(i, state)
-	slot := &s.slots[i]
+	slot, reset := &s.slots[i], d.ResetAfter
 	// Never sooner than another limit's numbers asked for: in a rolling deploy
 	// two sets of them share a key.
-	slot.expires = max(slot.expires, seconds(now, c.Decision.ResetAfter))
-	s.setMark(i, markOf(c.Decision))
+	slot.expires = max(slot.expires, seconds(now, reset))
+	s.setMark(i, markOf(d))
 	if slot.mark == denying {
-		slot.denies = seconds(now, s.untilNext(i, c, now))
+		slot.denies = seconds(now, s.untilNext(i, limit, reset, now))
 	}
 }
 
@@ -108,11 +109,11 @@ func (s *shard) setMark(i int, mark uint8) {
 }
 
 // untilNext is how long a key with nothing left denies one more unit. Its state
-// lives on for longer, but then no longer needs to be kept at all costs.
-func (s *shard) untilNext(i int, c *limiter.Charge, now int64) time.Duration {
-	d, _, err := c.Limit.Take(nil, s.stateAt(i), now, limiter.Ask{Cost: 1, Member: anyMember})
-	if err != nil || d.Locked {
-		return c.Decision.ResetAfter
+// lives on until reset, but then no longer needs to be kept at all costs.
+func (s *shard) untilNext(i int, limit limiter.Limit, reset time.Duration, now int64) time.Duration {
+	d := &s.aside
+	if _, err := limit.Take(d, nil, s.stateAt(i), now, limiter.Ask{Cost: 1, Member: anyMember}); err != nil || d.Locked {
+		return reset
 	}
 	return d.RetryAfter
 }
@@ -121,7 +122,7 @@ func (s *shard) untilNext(i int, c *limiter.Charge, now int64) time.Duration {
 var anyMember = strings.Repeat("\xff", limiter.MemberBytes)
 
 // markOf is how used a key is: 1 to 8 for its eighths, or denying.
-func markOf(d limiter.Decision) uint8 {
+func markOf(d *limiter.Decision) uint8 {
 	if d.Remaining <= 0 {
 		return denying
 	}
@@ -153,11 +154,11 @@ func (s *shard) refund(h hash, c *limiter.Charge, now int64) error {
 		s.remove(i)
 		return nil
 	}
-	left := *c
-	if left.Decision, _, err = c.Limit.Take(nil, state, now, limiter.Ask{Member: c.Member}); err != nil {
+	left := &s.aside
+	if _, err = c.Limit.Take(left, nil, state, now, limiter.Ask{Member: c.Member}); err != nil {
 		return err
 	}
-	s.write(i, state, &left, now)
+	s.write(i, state, c.Limit, left, now)
 	return nil
 }
 

@@ -86,7 +86,7 @@ func (c *call) ask(s *Store, m mode, charge *limiter.Charge, index int) error {
 	if charge.Advisory < 0 || charge.Advisory > maxGroups {
 		return fmt.Errorf("redisstore: Advisory is %d, want 0 to %d", charge.Advisory, maxGroups)
 	}
-	d, state, err := charge.Limit.Take(c.state[:0], nil, 0, charge.Ask)
+	d, state, err := limiter.Decide(charge.Limit, c.state[:0], nil, 0, charge.Ask)
 	c.state = state[:0]
 	tooHigh := charge.Advisory > 0 && errors.Is(err, limiter.ErrCostTooHigh)
 	if err != nil && !tooHigh {

@@ -81,11 +81,11 @@ func (s *scripts) compile(l limiter.Limit) (*compiled, error) {
 // work is what a charge costs a server, in units of a plain one (some 5 µs). Logs
 // are read and written whole, and cost as much again for every 160 bytes.
 func work(l limiter.Limit) int {
-	d, one, err := l.Take(nil, nil, 0, limiter.Ask{Cost: 1, Member: limiter.Member("one")})
+	d, one, err := limiter.Decide(l, nil, nil, 0, limiter.Ask{Cost: 1, Member: limiter.Member("one")})
 	if err != nil {
 		return 1
 	}
-	_, two, err := l.Take(nil, one, 0, limiter.Ask{Cost: 1, Member: limiter.Member("two")})
+	_, two, err := limiter.Decide(l, nil, one, 0, limiter.Ask{Cost: 1, Member: limiter.Member("two")})
 	if err != nil || len(two) <= len(one) {
 		return 1
 	}

@@ -122,7 +122,7 @@ type receipt struct {
 
 func newHistory(limit limiter.Limit, seed uint64) *history {
 	h := &history{limit: limit, rnd: rand.New(rand.NewPCG(seed, 42)), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()}
-	d, _, _ := limit.Take(nil, nil, h.now, limiter.Ask{})
+	d, _, _ := limiter.Decide(limit, nil, nil, h.now, limiter.Ask{})
 	h.most = d.Limit
 	if h.most > 500 {
 		h.unlimited = 1
@@ -154,7 +154,7 @@ func (h *history) step(t *testing.T) ([]any, string) {
 	}
 	keep := h.rnd.IntN(10) > 0 // sometimes only looked at
 	now := h.now
-	d, next, err := h.limit.Take(nil, h.state, now, ask)
+	d, next, err := limiter.Decide(h.limit, nil, h.state, now, ask)
 	require.NoError(t, err)
 	if keep && len(next) > 0 {
 		h.state = next
@@ -221,7 +221,7 @@ func TestTwinsAgreeWhenNumbersChange(t *testing.T) {
 				if script == nil {
 					script = redis.NewScript(fmt.Sprintf(driver, source))
 				}
-				d, _, err := limit.Take(nil, nil, h.now, limiter.Ask{})
+				d, _, err := limiter.Decide(limit, nil, nil, h.now, limiter.Ask{})
 				require.NoError(t, err)
 				h.limit, h.most, h.receipts = limit, d.Limit, nil
 				args := []any{len(numbers), string(h.state)}
@@ -253,7 +253,7 @@ func TestTwinsRefuseGarbage(t *testing.T) {
 			if len(state) >= 8 && r.IntN(2) == 0 { // a likely instant
 				binary.BigEndian.PutUint64(state, uint64(now))
 			}
-			_, _, lawErr := limit.Take(nil, state, now, limiter.Ask{Cost: 1, Member: limiter.Member("x")})
+			_, _, lawErr := limiter.Decide(limit, nil, state, now, limiter.Ask{Cost: 1, Member: limiter.Member("x")})
 			args := []any{len(numbers), string(state)}
 			for _, n := range numbers {
 				args = append(args, n)

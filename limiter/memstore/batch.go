@@ -72,8 +72,8 @@ func (s *Store) Take(ctx context.Context, charges []limiter.Charge) (bool, error
 	s.lock(&set)
 	defer s.unlock(&set)
 	now := s.now() // under the locks, so that the log of a key never runs backwards
-	b := batch{charges: charges, items: items, now: now}
-	return b.take()
+	b := batch{items: items, now: now}
+	return b.take(charges)
 }
 
 // takeOne is Take for the batch of one, which most limiters ask.
@@ -121,11 +121,11 @@ func (s *Store) Peek(ctx context.Context, charges []limiter.Charge) error {
 	set := s.place(items, charges)
 	s.lock(&set)
 	defer s.unlock(&set)
-	b := batch{charges: charges, items: items, now: s.now()}
-	if _, err := b.decide(); err != nil {
+	b := batch{items: items, now: s.now()}
+	if _, err := b.decide(charges); err != nil {
 		return err
 	}
-	return b.restore()
+	return b.restore(charges)
 }
 
 // Refund implements [limiter.Store].
@@ -166,47 +166,47 @@ func check(ctx context.Context, charges []limiter.Charge) error {
 	return limiter.CheckBatch(charges)
 }
 
-// batch is a call under way, with all its shards locked.
+// batch is a call under way, with all its shards locked. Its charges stay apart:
+// laws are given parts of them, and the compiler would put the items on the heap, too.
 type batch struct {
-	charges []limiter.Charge
-	items   []item
-	now     int64
-	moved   bool // some slots are no longer where they were when it was decided
+	items []item
+	now   int64
+	moved bool // some slots are no longer where they were when it was decided
 }
 
-func (b *batch) take() (bool, error) {
-	states, err := b.decide()
+func (b *batch) take(charges []limiter.Charge) (bool, error) {
+	states, err := b.decide(charges)
 	if err != nil {
 		return false, err
 	}
 	votes := true
-	for i := range b.charges {
-		c := &b.charges[i]
+	for i := range charges {
+		c := &charges[i]
 		votes = votes && (c.Advisory > 0 || c.Decision.Allowed)
 	}
 	all := votes
-	for i := range b.charges {
-		c := &b.charges[i]
-		c.Taken = votes && c.Decision.Allowed && (c.Advisory == 0 || b.groupAllows(c.Advisory))
+	for i := range charges {
+		c := &charges[i]
+		c.Taken = votes && c.Decision.Allowed && (c.Advisory == 0 || groupAllows(charges, c.Advisory))
 		all = all && c.Taken
 	}
 	if !all {
-		if err := b.restore(); err != nil {
+		if err := b.restore(charges); err != nil {
 			return false, err
 		}
-		b.mend(states)
+		b.mend(charges, states)
 	}
 	if !votes {
 		return false, nil
 	}
-	if err := b.reserve(); err != nil {
-		for i := range b.charges {
-			b.charges[i].Taken = false
+	if err := b.reserve(charges); err != nil {
+		for i := range charges {
+			charges[i].Taken = false
 		}
 		return false, err
 	}
 	for i := range b.items {
-		if it, c := &b.items[i], &b.charges[i]; c.Taken {
+		if it, c := &b.items[i], &charges[i]; c.Taken {
 			if b.moved {
 				it.at, _ = it.shard.find(it.hash)
 			}
@@ -221,10 +221,10 @@ func (b *batch) take() (bool, error) {
 
 // decide asks each limit. It returns the new states, end to end, in memory that
 // is good while the shards are locked.
-func (b *batch) decide() (states []byte, err error) {
+func (b *batch) decide(charges []limiter.Charge) (states []byte, err error) {
 	states = b.items[0].shard.scratch[:0]
 	for i := range b.items {
-		it, c := &b.items[i], &b.charges[i]
+		it, c := &b.items[i], &charges[i]
 		var old []byte
 		if it.at, it.known = it.shard.find(it.hash); it.known {
 			old = it.shard.stateAt(it.at)
@@ -240,9 +240,9 @@ func (b *batch) decide() (states []byte, err error) {
 	return states, nil
 }
 
-func (b *batch) groupAllows(group int) bool {
-	for i := range b.charges {
-		if c := &b.charges[i]; c.Advisory == group && !c.Decision.Allowed {
+func groupAllows(charges []limiter.Charge, group int) bool {
+	for i := range charges {
+		if c := &charges[i]; c.Advisory == group && !c.Decision.Allowed {
 			return false
 		}
 	}
@@ -251,9 +251,9 @@ func (b *batch) groupAllows(group int) bool {
 
 // restore tells of the charges that are admitted and yet not taken how things
 // are without them.
-func (b *batch) restore() error {
+func (b *batch) restore(charges []limiter.Charge) error {
 	for i := range b.items {
-		it, c := &b.items[i], &b.charges[i]
+		it, c := &b.items[i], &charges[i]
 		if c.Taken || !c.Decision.Allowed {
 			continue
 		}
@@ -271,9 +271,9 @@ func (b *batch) restore() error {
 }
 
 // mend writes what denying limits made of a state from the future.
-func (b *batch) mend(states []byte) {
+func (b *batch) mend(charges []limiter.Charge, states []byte) {
 	for i := range b.items {
-		it, c := &b.items[i], &b.charges[i]
+		it, c := &b.items[i], &charges[i]
 		if c.Decision.Allowed || it.from == it.to {
 			continue
 		}
@@ -284,10 +284,10 @@ func (b *batch) mend(states []byte) {
 }
 
 // reserve makes room for the states of all taken charges, or for none.
-func (b *batch) reserve() error {
+func (b *batch) reserve(charges []limiter.Charge) error {
 	for i := range b.items {
 		it := &b.items[i]
-		if !b.charges[i].Taken || !b.moved && it.known && it.shard.fits(it.at, int(it.to-it.from)) {
+		if !charges[i].Taken || !b.moved && it.known && it.shard.fits(it.at, int(it.to-it.from)) {
 			continue
 		}
 		b.moved = true

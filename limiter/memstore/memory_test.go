@@ -249,3 +249,26 @@ func TestClocksFarAheadForgetNothing(t *testing.T) {
 		require.Equal(t, 5, admitted, "in %d", year)
 	}
 }
+
+// Neither one charge, nor a login's, nor its refund takes memory.
+func TestChargesAllocateNothing(t *testing.T) {
+	for _, n := range []int{1, 3, 9} {
+		s := memstore.New(memstore.Config{})
+		charges := make([]limiter.Charge, n)
+		for i := range charges {
+			charges[i] = limiter.Charge{Key: fmt.Sprint(i), Limit: allLaws[i%len(allLaws)], Ask: limiter.Ask{Cost: 1, Member: limiter.Member("m")}}
+		}
+		for _, give := range []bool{true, false} { // the latter until they deny
+			require.Zero(t, testing.AllocsPerRun(100, func() {
+				if _, err := s.Take(ctx, charges); err != nil {
+					t.Fatal(err)
+				}
+				if give {
+					if err := s.Refund(ctx, charges); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}), "%d charges, refunds: %v", n, give)
+		}
+	}
+}

@@ -53,7 +53,7 @@ func newPass(p *policy, limits []ruleLimit, subjects []subjectHash, cost int64) 
 	pass.policy, pass.limits = p, limits
 	for i := range limits {
 		l, c, text := &limits[i], &pass.charges[i], &texts[i]
-		s := &subjects[l.kind]
+		s := &subjects[l.subject]
 		if *s == (subjectHash{}) {
 			r := &p.rules[l.rule]
 			return nil, fmt.Errorf("%w: %s/%s counts by %s", ErrMissing, p.action, r.Name, r.By)

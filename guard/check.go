@@ -49,7 +49,7 @@ func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 		return nil, g.undecided(ctx, p.action, err)
 	}
 	var buf [8]subjectHash
-	subjects := g.hash.subjects(buf[:0], p.kinds, &a, &who)
+	subjects := g.subjects(buf[:0], p, &a, &who)
 	pass, err := newPass(p, p.limitsFor(&who), subjects, cmp.Or(a.Cost, 1))
 	if err != nil {
 		return nil, err
@@ -76,15 +76,6 @@ func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 	}
 	g.observe(ctx, Event{Kind: Admitted, Action: p.action})
 	return pass, nil
-}
-
-func (g *Guard) policy(action string) (*policy, error) {
-	if g != nil {
-		if p := g.policies[action]; p != nil {
-			return p, nil
-		}
-	}
-	return nil, fmt.Errorf("%w: %q", ErrNoPolicy, action)
 }
 
 // identify is the account of an attempt under p, and its client's class.

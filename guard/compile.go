@@ -16,15 +16,18 @@ type policy struct {
 	anonymous []ruleLimit   // those of an attempt without an account
 	trusted   []ruleLimit   // those of a trusted client
 
-	countsAccounts                 bool // or tells clients apart by their account
-	countsAddresses, countsLocally bool
+	countsAccounts  bool // or tells clients apart by their account
+	countsAddresses bool
 }
 
 // ruleLimit is one limit of one rule.
 type ruleLimit struct {
-	rule     int // index into rules
-	kind     int // index into kinds
-	members  int // index into kinds of what is counted, or -1
+	rule     int  // index into rules
+	index    int  // among the rule's limits
+	kind     int  // index into kinds
+	subject  int  // index into an attempt's subjects, see Guard.subjects
+	members  int  // index into them of what is counted, or -1
+	previous bool // under the previous secret; it stands after its like under the present one
 	limit    limiter.Limit
 	local    limiter.Limit // this process's share, if the rule counts locally while the store fails
 	key      storeKey      // but for the subject
@@ -38,12 +41,21 @@ type ruleLimit struct {
 // has such a name. Each class of clients has state of its own.
 var sharedScopes = [...]string{AllClients: "", UntrustedClients: "untrusted clients", TrustedClients: "trusted clients"}
 
-// compile lays out the limits of a valid p for one of so many instances.
-func compile(p Policy, hash *hasher, instances int64) *policy {
+// compile lays out the limits of a valid p for one of so many instances, once for
+// each secret.
+func compile(p Policy, hashes []*hasher, instances int64) *policy {
 	c := &policy{action: p.Action, rules: slices.Clone(p.Rules)}
+	for _, r := range p.Rules {
+		kind, _ := r.By.parse() // p is valid
+		c.kind(kind)
+		if r.Members != "" {
+			m, _ := r.Members.parse()
+			c.kind(m)
+		}
+	}
 	advisory := 0
 	for i, r := range p.Rules {
-		kind, _ := r.By.parse() // p is valid
+		kind, _ := r.By.parse()
 		k, members := c.kind(kind), -1
 		if r.Members != "" {
 			m, _ := r.Members.parse()
@@ -59,26 +71,23 @@ func compile(p Policy, hash *hasher, instances int64) *policy {
 			group = advisory
 		}
 		for n, l := range r.Limits {
-			limit := ruleLimit{
-				rule: i, kind: k, members: members, limit: l,
-				key:      hash.key(scope, name, n, l.Law()),
-				advisory: group,
-				failures: r.Counts == Failures,
-			}
-			_, limit.clears = l.(limiter.SuccessClearer)
-			if r.OnOutage == OutageLocal {
-				limit.local = l.(limiter.Sharer).Share(instances)
-				c.countsLocally = true
-			}
-			c.limits = append(c.limits, limit)
-			if r.Clients.have(false) {
-				c.untrusted = append(c.untrusted, limit)
-				if !kind.ofAccount() {
-					c.anonymous = append(c.anonymous, limit)
+			for secret, hash := range hashes {
+				limit := ruleLimit{
+					rule: i, index: n, kind: k, limit: l,
+					subject: secret*len(c.kinds) + k, members: members,
+					previous: secret > 0,
+					key:      hash.key(scope, name, n, l.Law()),
+					advisory: group,
+					failures: r.Counts == Failures,
 				}
-			}
-			if r.Clients.have(true) {
-				c.trusted = append(c.trusted, limit)
+				_, limit.clears = l.(limiter.SuccessClearer)
+				if members >= 0 {
+					limit.members += secret * len(c.kinds)
+				}
+				if r.OnOutage == OutageLocal {
+					limit.local = l.(limiter.Sharer).Share(instances)
+				}
+				c.add(limit, r.Clients, kind)
 			}
 		}
 		c.countsAccounts = c.countsAccounts || r.Clients != AllClients || kind.ofAccount() || members >= 0 && c.kinds[members].ofAccount()
@@ -90,12 +99,26 @@ func compile(p Policy, hash *hasher, instances int64) *policy {
 	return c
 }
 
+// add has a limit count for the clients of its rule.
+func (c *policy) add(l ruleLimit, of Clients, kind subjectKind) {
+	c.limits = append(c.limits, l)
+	if of.have(false) {
+		c.untrusted = append(c.untrusted, l)
+		if !kind.ofAccount() {
+			c.anonymous = append(c.anonymous, l)
+		}
+	}
+	if of.have(true) {
+		c.trusted = append(c.trusted, l)
+	}
+}
+
 // markWaited finds the limits by whose subjects attempts wait for each other.
 func (c *policy) markWaited(limits []ruleLimit) {
 	kinds := map[int]bool{}
 	for i := range limits {
 		l := &limits[i]
-		if l.failures && c.rules[l.rule].Effect == Deny && !kinds[l.kind] && len(kinds) < waitedSubjects {
+		if l.failures && !l.previous && c.rules[l.rule].Effect == Deny && !kinds[l.kind] && len(kinds) < waitedSubjects {
 			kinds[l.kind], l.waited = true, true
 		}
 	}

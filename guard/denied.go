@@ -102,7 +102,7 @@ func (g *Guard) observeDenials(ctx context.Context, p *Pass, group int) {
 			Kind:       denialKind(r.Effect),
 			Action:     p.policy.action,
 			Rule:       r.Name,
-			Subject:    subjectOf(c.Key),
+			Subject:    subjectOf(p.charges[p.present(i)].Key),
 			RetryAfter: c.Decision.RetryAfter,
 		}
 	}

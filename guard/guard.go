@@ -1,9 +1,11 @@
 package guard
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -12,19 +14,23 @@ import (
 )
 
 // A Guard applies policies to attempts. It is safe for any number of
-// goroutines and never changes after [New]. Its zero value refuses everything.
+// goroutines, and nothing of it but its policies ever changes after [New]; see
+// [Guard.SetPolicies]. Its zero value refuses everything.
 type Guard struct {
-	store    limiter.Store
-	local    limiter.Store // for rules that count locally while store fails; nil if there are none
-	hash     *hasher
-	policies map[string]*policy
-	devices  deviceKeys
-	resolve  func(context.Context, string) (Account, error)
-	opaque   bool
-	observer Observer
-	now      func() time.Time
+	store     limiter.Store
+	local     limiter.Store // for rules that count locally while store fails
+	hashes    []*hasher     // of the secret and, if there is one, of the one before
+	devices   deviceKeys
+	resolve   func(context.Context, string) (Account, error)
+	opaque    bool
+	observer  Observer
+	now       func() time.Time
+	instances int64
 
 	unsettled unsettled
+
+	setting sync.Mutex // is held while policies are replaced
+	inForce atomic.Pointer[policies]
 }
 
 // Config is what a Guard is made of.
@@ -37,9 +43,14 @@ type Config struct {
 	// ones are best. All processes that share a store must share it.
 	Secret []byte
 
-	// PreviousSecret, if not nil, is the secret before Secret: device cookies
-	// that it has signed are good until they expire, and signed anew when their
-	// device is trusted once more. Counts begin anew with a new secret.
+	// PreviousSecret, if not nil, is the secret before Secret, while it is being
+	// replaced. Each attempt is charged under both at once, so that what was
+	// counted before still counts, and processes that have only one of them
+	// share their counts with those that have both. Device cookies that it has
+	// signed are good until they expire, and signed anew when their device is
+	// trusted once more. It can be dropped when the longest window has passed
+	// since the last process that had it for its Secret, and [DeviceLifetime]
+	// where there are devices.
 	PreviousSecret []byte
 
 	// Policies, one an action.
@@ -86,8 +97,11 @@ func New(c Config) (*Guard, error) {
 	}
 	secrets := [][]byte{c.Secret}
 	if c.PreviousSecret != nil {
-		if len(c.PreviousSecret) < minSecret {
+		switch {
+		case len(c.PreviousSecret) < minSecret:
 			return nil, fmt.Errorf("guard: Config.PreviousSecret is %d bytes, want at least %d", len(c.PreviousSecret), minSecret)
+		case bytes.Equal(c.PreviousSecret, c.Secret):
+			return nil, errors.New("guard: Config.PreviousSecret is the same as Secret")
 		}
 		secrets = append(secrets, c.PreviousSecret)
 	}
@@ -95,19 +109,22 @@ func New(c Config) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	hash, err := newHasher(c.Secret, "subjects v1")
-	if err != nil {
-		return nil, err
-	}
 	g := &Guard{
-		store:    c.Store,
-		hash:     hash,
-		devices:  devices,
-		policies: make(map[string]*policy, len(c.Policies)),
-		resolve:  c.Resolve,
-		opaque:   c.Opaque,
-		observer: c.Observer,
-		now:      c.Now,
+		store:     c.Store,
+		local:     memstore.New(memstore.Config{Now: c.Now}),
+		devices:   devices,
+		resolve:   c.Resolve,
+		opaque:    c.Opaque,
+		observer:  c.Observer,
+		now:       c.Now,
+		instances: int64(max(1, c.Instances)),
+	}
+	for _, secret := range secrets {
+		h, err := newHasher(secret, "subjects v1")
+		if err != nil {
+			return nil, err
+		}
+		g.hashes = append(g.hashes, h)
 	}
 	if c.Instances > 1 {
 		g.unsettled.refused = make([]atomic.Uint64, unsettledSlots)
@@ -115,20 +132,7 @@ func New(c Config) (*Guard, error) {
 	if g.now == nil {
 		g.now = time.Now
 	}
-	for _, p := range c.Policies {
-		if err := p.Validate(); err != nil {
-			return nil, err
-		}
-		if g.policies[p.Action] != nil {
-			return nil, fmt.Errorf("guard: two policies for action %q", p.Action)
-		}
-		compiled := compile(p, hash, int64(max(1, c.Instances)))
-		g.policies[p.Action] = compiled
-		if compiled.countsLocally && g.local == nil {
-			g.local = memstore.New(memstore.Config{Now: c.Now})
-		}
-	}
-	if err := checkShared(c.Policies); err != nil {
+	if err := g.SetPolicies(c.Policies); err != nil {
 		return nil, err
 	}
 	warnOfMisuse(c)

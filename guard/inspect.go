@@ -38,14 +38,14 @@ func (g *Guard) Inspect(ctx context.Context, a Attempt) ([]Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	subjects := g.hash.subjects(nil, p.kinds, &a, &who)
+	subjects := g.subjects(nil, p, &a, &who)
 	all := p.limits
 	if who.trusted {
 		all = p.trusted
 	}
 	var limits []ruleLimit
 	for _, l := range all {
-		known := subjects[l.kind] != (subjectHash{})
+		known := subjects[l.subject] != (subjectHash{})
 		if p.kinds[l.kind].ofAddress() && !a.IP.IsValid() {
 			known = false
 		}
@@ -75,14 +75,35 @@ func showing(r *Rule) bool { return r.Effect == Deny }
 
 func statuses(p *Pass, want func(*Rule) bool) []Status {
 	var s []Status
+	last := -1 // whose status is the last of s
 	for i := range p.charges {
-		r, c := p.rule(i), &p.charges[i]
-		if want(r) && !c.Decision.NotAsked() {
-			s = append(s, Status{
-				Action: p.policy.action, Rule: r.Name, By: r.By, Clients: r.Clients, Effect: r.Effect, Limit: c.Limit,
-				Subject: subjectOf(c.Key), Decision: c.Decision,
-			})
+		r, c, l := p.rule(i), &p.charges[i], &p.limits[i]
+		if !want(r) || c.Decision.NotAsked() {
+			continue
 		}
+		if l.previous && last >= 0 && p.limits[last].rule == l.rule && p.limits[last].index == l.index {
+			// One limit, which is what it leaves under both secrets.
+			if d := &s[len(s)-1].Decision; tighter(&c.Decision, d) {
+				*d = c.Decision
+			}
+			continue
+		}
+		last = i
+		s = append(s, Status{
+			Action: p.policy.action, Rule: r.Name, By: r.By, Clients: r.Clients, Effect: r.Effect, Limit: c.Limit,
+			Subject: subjectOf(p.charges[p.present(i)].Key), Decision: c.Decision,
+		})
 	}
 	return s
+}
+
+// tighter reports that a leaves less than b.
+func tighter(a, b *limiter.Decision) bool {
+	switch {
+	case a.Allowed != b.Allowed:
+		return !a.Allowed
+	case !a.Allowed && a.RetryAfter != b.RetryAfter:
+		return a.RetryAfter > b.RetryAfter
+	}
+	return a.Remaining < b.Remaining
 }

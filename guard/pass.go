@@ -149,6 +149,19 @@ func (p *Pass) refundLocal(ctx context.Context) error {
 // rule is the rule of the pass's i-th charge.
 func (p *Pass) rule(i int) *Rule { return &p.policy.rules[p.limits[i].rule] }
 
+// present is the index of a charge for the same subject as the i-th, under the
+// present secret.
+func (p *Pass) present(i int) int {
+	if p.limits[i].previous {
+		for j := range p.limits {
+			if p.limits[j].rule == p.limits[i].rule && !p.limits[j].previous {
+				return j
+			}
+		}
+	}
+	return i // also if that one was set aside
+}
+
 // Limits tell where the attempt's limits stand, in the order of the policy,
 // leaving out rules that must not show (silent and observe). They are for
 // clients that may know them: a key's own counters, never an account's on a

@@ -185,6 +185,14 @@ func (h *hasher) subjects(dst []subjectHash, kinds []subjectKind, a *Attempt, wh
 	return dst
 }
 
+// subjects are the hashes of an attempt for each of p's kinds, once for each secret.
+func (g *Guard) subjects(dst []subjectHash, p *policy, a *Attempt, who *identity) []subjectHash {
+	for _, h := range g.hashes {
+		dst = h.subjects(dst, p.kinds, a, who)
+	}
+	return dst
+}
+
 // prefix is the address range that a client counts under: the address without
 // its zone, an IPv4-mapped one as IPv4, an IPv6 one cut to bits.
 func prefix(addr netip.Addr, bits int) netip.Prefix {

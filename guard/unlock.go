@@ -3,6 +3,8 @@ package guard
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -12,13 +14,34 @@ import (
 // in "login/streak". Addresses keep their counts. So do other processes what
 // they have counted by themselves while the store was down.
 func (g *Guard) Unlock(ctx context.Context, account string, actions ...string) error {
+	return g.forget(ctx, account, actions, func(who identity) []identity { return []identity{who} })
+}
+
+// Erase forgets all that the store keeps under account's name, for an owner who has
+// the right to be forgotten: what Unlock forgets in all actions and, where
+// Config.Resolve knows an id, also what was counted under the name before, when
+// there was no such account. Erase an account before the resolver forgets it.
+//
+// What counts an account together with something else (an address, a device, an API
+// key) is kept under a keyed hash of that, which nobody can find by the account; it
+// ages out with its window.
+func (g *Guard) Erase(ctx context.Context, account string) error {
+	return g.forget(ctx, account, nil, func(who identity) []identity {
+		if who.known.ID == "" {
+			return []identity{who}
+		}
+		return []identity{who, {account: who.account}}
+	})
+}
+
+// forget drops the keys of all that an account is counted as.
+func (g *Guard) forget(ctx context.Context, account string, actions []string, as func(identity) []identity) error {
 	if g == nil || g.store == nil {
 		return fmt.Errorf("%w: the guard is zero", ErrNoPolicy)
 	}
+	policies := g.policies()
 	if len(actions) == 0 {
-		for action := range g.policies {
-			actions = append(actions, action)
-		}
+		actions = slices.Sorted(maps.Keys(policies))
 	}
 	first, _, _ := strings.Cut(actions[0], "/")
 	if _, err := g.policy(first); err != nil {
@@ -32,20 +55,20 @@ func (g *Guard) Unlock(ctx context.Context, account string, actions ...string) e
 		return fmt.Errorf("%w: no account to unlock", ErrMissing)
 	}
 	var keys []string
-	for _, name := range actions {
-		own, err := g.accountKeys(name, who)
-		if err != nil {
-			return err
+	for _, who := range as(who) {
+		for _, name := range actions {
+			own, err := g.accountKeys(policies, name, who)
+			if err != nil {
+				return err
+			}
+			keys = append(keys, own...)
 		}
-		keys = append(keys, own...)
 	}
 	if len(keys) == 0 {
 		return nil
 	}
-	if g.local != nil { // what this process has counted while the store was down
-		if err := g.local.Forget(ctx, keys); err != nil {
-			return g.unavailable(ctx, first, err)
-		}
+	if err := g.local.Forget(ctx, keys); err != nil { // what this process has counted while the store was down
+		return g.unavailable(ctx, first, err)
 	}
 	if err := g.store.Forget(ctx, keys); err != nil {
 		return g.unavailable(ctx, first, err)
@@ -59,11 +82,11 @@ func (g *Guard) Unlock(ctx context.Context, account string, actions ...string) e
 
 // accountKeys are the store keys of an account in the rules that name means: an
 // action, or action/rule.
-func (g *Guard) accountKeys(name string, who identity) ([]string, error) {
+func (g *Guard) accountKeys(policies map[string]*policy, name string, who identity) ([]string, error) {
 	action, rule, one := strings.Cut(name, "/")
-	p, err := g.policy(action)
-	if err != nil {
-		return nil, err
+	p := policies[action]
+	if p == nil {
+		return nil, fmt.Errorf("%w: %q", ErrNoPolicy, action)
 	}
 	var limits []ruleLimit
 	for _, l := range p.limits {
@@ -77,7 +100,7 @@ func (g *Guard) accountKeys(name string, who identity) ([]string, error) {
 		}
 		return nil, nil
 	}
-	pass, err := newPass(p, limits, g.hash.subjects(nil, p.kinds, &Attempt{}, &who), 1)
+	pass, err := newPass(p, limits, g.subjects(nil, p, &Attempt{}, &who), 1)
 	if err != nil {
 		return nil, err
 	}

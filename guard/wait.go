@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 	"time"
-
-	"authguard/limiter"
 )
 
 // Several right passwords at one instant must all get in, although their charges
@@ -29,8 +27,8 @@ func (g *Guard) takeInTurn(ctx context.Context, p *Pass) (bool, error) {
 		if ok || err != nil {
 			return ok, err
 		}
-		refusal := p.lacks()
-		i := p.slotIndex(refusal)
+		lacking := p.lacks()
+		i := p.slotIndex(lacking)
 		if i < 0 {
 			return false, nil
 		}
@@ -57,7 +55,7 @@ func (g *Guard) takeInTurn(ctx context.Context, p *Pass) (bool, error) {
 					return false, nil
 				}
 			}
-		case u.fresh(refusal, g.now()) && u.all.Load() < maxWaitingAll:
+		case u.fresh(&p.charges[lacking], g.now()) && u.all.Load() < maxWaitingAll:
 			u.all.Add(1)
 			lasted := sleep(ctx, elsewhere)
 			u.all.Add(-1)
@@ -107,30 +105,32 @@ func (g *Guard) end(p *Pass, gaveBack bool) {
 	}
 }
 
-// slotIndex is where a refusal's subject is among p's slots, or -1.
-func (p *Pass) slotIndex(refusal *limiter.Charge) int {
-	if refusal == nil {
+// slotIndex is where the subject of charge i is among p's slots, or -1.
+func (p *Pass) slotIndex(i int) int {
+	if i < 0 {
 		return -1
 	}
-	return slices.Index(p.slots[:p.inSlots], slotOf(refusal.Key))
+	return slices.Index(p.slots[:p.inSlots], slotOf(p.charges[p.present(i)].Key))
 }
 
-// lacks is what refuses p, if each rule that does counts failures, which others may
-// turn out not to be, or nil. What is decided without the store is decided at once.
-func (p *Pass) lacks() (refusal *limiter.Charge) {
+// lacks is the charge that refuses p, if each rule that does counts failures, which
+// others may turn out not to be, or -1. What is decided without the store is decided
+// at once.
+func (p *Pass) lacks() int {
 	if p.degraded {
-		return nil
+		return -1
 	}
+	refusal := -1
 	for i := range p.charges {
 		c := &p.charges[i]
 		if c.Advisory > 0 || c.Decision.Allowed {
 			continue
 		}
 		if p.rule(i).Counts != Failures || c.Decision.Locked {
-			return nil
+			return -1
 		}
-		if refusal == nil {
-			refusal = c
+		if refusal < 0 {
+			refusal = i
 		}
 	}
 	return refusal

@@ -63,6 +63,15 @@ func (g *Guard) TrustDevice(a Account, cookie string) (string, Device, error) {
 	return formatDevices(all), Device{ID: nonce.id(), Expires: expires}, nil
 }
 
+// Device is the device of the account that a client with this cookie is, if it is
+// one: for the page on which an owner sees the devices, and which of them is at hand.
+func (g *Guard) Device(a Account, cookie string) (Device, bool) {
+	if g == nil || g.resolve == nil || a.ID == "" {
+		return Device{}, false
+	}
+	return g.devices.device(parseDevices(cookie), a.identity(), g.now())
+}
+
 // deviceNonce tells a device from all others.
 type deviceNonce [12]byte
 

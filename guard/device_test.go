@@ -279,6 +279,32 @@ func TestANewSecretKeepsDevices(t *testing.T) {
 	require.EqualError(t, err, "guard: Config.PreviousSecret is 5 bytes, want at least 16")
 }
 
+// An owner's page can tell which of the listed devices is at hand.
+func TestTheDeviceOfACookie(t *testing.T) {
+	p := peopleNamed("bob", "eve")
+	b := newBench(t, p.resolve, classes())
+	cookie, device := b.trust(t, p["bob"], "")
+	got, ok := b.Device(p["bob"], cookie)
+	require.True(t, ok)
+	require.Equal(t, device.ID, got.ID)
+	require.True(t, device.Expires.Equal(got.Expires))
+	later := p["bob"]
+	later.Generation++
+	revoked := p["bob"]
+	revoked.Revoked = []string{device.ID}
+	for name, a := range map[string]guard.Account{"another's": p["eve"], "nobody's": {}, "an earlier generation's": later, "a revoked one": revoked} {
+		_, ok := b.Device(a, cookie)
+		require.False(t, ok, name)
+	}
+	_, ok = b.Device(p["bob"], "")
+	require.False(t, ok)
+	b.clock.Advance(guard.DeviceLifetime)
+	_, ok = b.Device(p["bob"], cookie)
+	require.False(t, ok, "expired")
+	_, ok = new(guard.Guard).Device(p["bob"], cookie)
+	require.False(t, ok)
+}
+
 // Two cookies of one account have nothing in common that a stranger could read,
 // and no name is in them.
 func TestACookieNamesNobody(t *testing.T) {

@@ -34,9 +34,10 @@ type deviceEntry [entryLen]byte
 
 func (e *deviceEntry) nonce() deviceNonce { return deviceNonce(e[atNonce:atExpires]) }
 func (e *deviceEntry) generation() uint64 { return binary.BigEndian.Uint64(e[atGeneration:]) }
-func (e *deviceEntry) expired(now time.Time) bool {
-	return now.Unix() >= int64(binary.BigEndian.Uint32(e[atExpires:]))
+func (e *deviceEntry) expires() time.Time {
+	return time.Unix(int64(binary.BigEndian.Uint32(e[atExpires:])), 0)
 }
+func (e *deviceEntry) expired(now time.Time) bool { return !now.Before(e.expires()) }
 
 var deviceText = base64.RawURLEncoding.Strict()
 
@@ -131,6 +132,17 @@ func (ks deviceKeys) find(entries []deviceEntry, who identity, now time.Time) (d
 		}
 	}
 	return deviceNonce{}, false
+}
+
+// device is what find finds, as its owner sees it.
+func (ks deviceKeys) device(entries []deviceEntry, who identity, now time.Time) (Device, bool) {
+	nonce, ok := ks.find(entries, who, now)
+	for i := range entries {
+		if e := &entries[i]; ok && e.nonce() == nonce {
+			return Device{ID: nonce.id(), Expires: e.expires()}, true
+		}
+	}
+	return Device{}, false
 }
 
 // stays reports that e is kept beside a new entry of who: it may still count, for

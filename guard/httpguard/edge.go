@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"authguard/guard"
@@ -19,8 +20,8 @@ type Edge struct {
 	guard   *guard.Guard
 	device  string // the cookie's name, or ""
 	dialect Dialect
-	fields  map[string]*actionFields // by action
-	pieces  []string                 // of Draft7
+	fields  atomic.Pointer[fieldsInForce]
+	pieces  []string // of Draft7
 	page    func(http.ResponseWriter, *http.Request, Problem)
 	queue   queue
 	log     *slog.Logger
@@ -74,7 +75,6 @@ func New(c Config) (*Edge, error) {
 		guard:   c.Guard,
 		device:  c.DeviceCookie,
 		dialect: c.Fields,
-		fields:  make(map[string]*actionFields),
 		page:    c.Page,
 		queue:   newQueue(c.Waiting, c.LongestWait),
 		log:     c.Log,
@@ -90,11 +90,11 @@ func New(c Config) (*Edge, error) {
 	if e.pieces, err = pieces(); err != nil {
 		return nil, fmt.Errorf("httpguard: %w", err)
 	}
-	for _, p := range c.Guard.Policies() {
-		if e.fields[p.Action], err = prepare(p, c.Fields); err != nil {
-			return nil, fmt.Errorf("httpguard: fields of %s: %w", p.Action, err)
-		}
+	fields, err := prepareAll(c.Guard, c.Fields)
+	if err != nil {
+		return nil, err
 	}
+	e.fields.Store(fields)
 	return e, nil
 }
 
@@ -130,7 +130,7 @@ func (e *Edge) once(level slog.Level, text string) {
 
 // knows logs that an action has no policy, as soon as it is wired up.
 func (e *Edge) knows(action string) {
-	if e.fields[action] == nil {
+	if e.fieldsOf(action) == nil {
 		e.once(slog.LevelError, fmt.Sprintf("%v: %q", guard.ErrNoPolicy, action))
 	}
 }

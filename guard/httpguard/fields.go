@@ -156,10 +156,13 @@ func (f *actionFields) show(limits []guard.Status, a audience) (all []shown) {
 // setFields tells a of limits, and replaces what other middleware has told.
 func (e *Edge) setFields(h http.Header, limits []guard.Status, a audience) {
 	clearFields(h)
-	if e.dialect == NoFields || len(limits) == 0 || e.fields[limits[0].Action] == nil {
+	if e.dialect == NoFields || len(limits) == 0 {
 		return
 	}
-	f := e.fields[limits[0].Action]
+	f := e.fieldsOf(limits[0].Action)
+	if f == nil {
+		return
+	}
 	all := f.show(limits, a)
 	if len(all) == 0 {
 		return

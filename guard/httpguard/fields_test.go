@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -331,4 +332,43 @@ func TestALawFromOutsideHasAQuotaAndNoWindow(t *testing.T) {
 		h, _ := ask(t, g, newEdge(t, g, dialect), guard.Attempt{Action: "api", APIKey: "k"})
 		require.Equal(t, want, told(h))
 	}
+}
+
+// The fields tell of the policies in force, also of those that have just replaced
+// others, while answers are under way.
+func TestFieldsOfNewPolicies(t *testing.T) {
+	policy := func(name string, n int64) []guard.Policy {
+		return []guard.Policy{{Action: "api", Rules: []guard.Rule{{Name: name, By: guard.ByAPIKey, Limits: []limiter.Limit{limiter.SlidingWindow{Limit: n, Window: time.Minute}}}}}}
+	}
+	clock := testkit.NewClock(start)
+	g := apiGuard(t, clock.Now, policy("key", 500)[0].Rules...)
+	e, a := newEdge(t, g, httpguard.Draft11), guard.Attempt{Action: "api", APIKey: "k"}
+	h, _ := ask(t, g, e, a)
+	require.Equal(t, "RateLimit-Policy: \"api/key\";q=500;w=60\nRateLimit: \"api/key\";r=499;t=60\n", told(h))
+	before, err := g.Check(context.Background(), a)
+	require.NoError(t, err)
+
+	require.NoError(t, g.SetPolicies(policy("user", 400)))
+	e.SetRateLimit(h, before)
+	require.Empty(t, told(h), "rather nothing than the limit of another rule")
+	h, _ = ask(t, g, e, a)
+	require.Equal(t, "RateLimit-Policy: \"api/user\";q=400;w=60\nRateLimit: \"api/user\";r=399;t=60\n", told(h))
+
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 50 {
+				h := http.Header{}
+				if pass, err := g.Check(context.Background(), a); err == nil {
+					e.SetRateLimit(h, pass)
+				}
+			}
+		})
+	}
+	for i := range int64(50) {
+		require.NoError(t, g.SetPolicies(policy("user", 300+i)))
+	}
+	wg.Wait()
+	h, _ = ask(t, g, e, a)
+	require.Contains(t, told(h), "q=349;w=60")
 }

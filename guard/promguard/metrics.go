@@ -2,6 +2,9 @@ package promguard
 
 import (
 	"context"
+	"maps"
+	"sync"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -29,7 +32,8 @@ const other = "(other)"
 // Metrics counts the decisions of a guard. It is a [guard.Observer] and a
 // [prometheus.Collector], safe for concurrent use. Make it with [New].
 type Metrics struct {
-	effects map[string]map[string]string // of each rule of each action
+	setting sync.Mutex
+	effects atomic.Pointer[map[string]map[string]string] // of each rule of each action
 
 	attempts *prometheus.CounterVec
 	denials  *prometheus.CounterVec
@@ -50,7 +54,6 @@ var (
 // error is that of [guard.Policy.Validate].
 func New(policies []guard.Policy) (*Metrics, error) {
 	m := &Metrics{
-		effects:     make(map[string]map[string]string, len(policies)),
 		attempts:    counter("attempts", "Attempts by what was decided; those whose client left before are not counted.", "action", "outcome"),
 		denials:     counter("denials", "Denials by rule; an attempt can be denied by several, and is refused only by those with effect deny.", "action", "rule", "effect"),
 		settled:     counter("settled", "Admitted attempts by how they ended; those never settled are missing.", "action", "outcome"),
@@ -60,11 +63,35 @@ func New(policies []guard.Policy) (*Metrics, error) {
 		faults:      counter("faults", "Failures of the store or the resolver.", "action"),
 		degraded:    counter("degraded", "Attempts decided without the store, as their rules say for outages.", "action"),
 	}
+	if err := m.SetPolicies(policies); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// SetPolicies adds the series of policies that take the place of others
+// ([guard.Guard.SetPolicies]); call it before they are in force, so that nothing is
+// counted as "(other)". What earlier policies named is still counted under its name:
+// attempts may be on their way. The error is that of [guard.Policy.Validate]; then
+// nothing was added.
+func (m *Metrics) SetPolicies(policies []guard.Policy) error {
 	for _, p := range policies {
 		if err := p.Validate(); err != nil {
-			return nil, err
+			return err
 		}
-		m.effects[p.Action] = make(map[string]string, len(p.Rules))
+	}
+	m.setting.Lock()
+	defer m.setting.Unlock()
+	effects := make(map[string]map[string]string, len(policies))
+	if known := m.effects.Load(); known != nil {
+		for action, rules := range *known {
+			effects[action] = maps.Clone(rules)
+		}
+	}
+	for _, p := range policies {
+		if effects[p.Action] == nil {
+			effects[p.Action] = make(map[string]string, len(p.Rules))
+		}
 		for _, outcome := range []string{admitted, refused, unavailable} {
 			m.attempts.WithLabelValues(p.Action, outcome)
 		}
@@ -75,11 +102,12 @@ func New(policies []guard.Policy) (*Metrics, error) {
 			c.WithLabelValues(p.Action)
 		}
 		for _, r := range p.Rules {
-			m.effects[p.Action][r.Name] = r.Effect.String()
+			effects[p.Action][r.Name] = r.Effect.String()
 			m.denials.WithLabelValues(p.Action, r.Name, r.Effect.String())
 		}
 	}
-	return m, nil
+	m.effects.Store(&effects)
+	return nil
 }
 
 func counter(name, help string, labels ...string) *prometheus.CounterVec {
@@ -88,7 +116,7 @@ func counter(name, help string, labels ...string) *prometheus.CounterVec {
 
 // Observe implements [guard.Observer].
 func (m *Metrics) Observe(_ context.Context, e guard.Event) {
-	rules, known := m.effects[e.Action]
+	rules, known := (*m.effects.Load())[e.Action]
 	action := e.Action
 	if !known {
 		action = other

@@ -267,3 +267,26 @@ func TestNamesKeepPrometheusConventions(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, problems)
 }
+
+// New policies have series of their own from the start, and what was called something
+// else is still counted so.
+func TestSeriesOfNewPolicies(t *testing.T) {
+	before := guard.Policy{Action: "login", Rules: []guard.Rule{rule("account", guard.ByAccount, 1, nil)}}
+	after := guard.Policy{Action: "login", Rules: []guard.Rule{rule("person", guard.ByAccount, 1, nil)}}
+	m, err := promguard.New([]guard.Policy{before})
+	require.NoError(t, err)
+	require.Error(t, m.SetPolicies([]guard.Policy{{Action: "Login"}}))
+	require.NoError(t, m.SetPolicies([]guard.Policy{after, {Action: "otp", Rules: after.Rules}}))
+	registry := prometheus.NewPedanticRegistry()
+	require.NoError(t, registry.Register(m))
+	for _, name := range []string{"account", "person"} {
+		m.Observe(ctx, guard.Event{Kind: guard.Refused, Action: "login", Rule: name})
+	}
+	got := gather(t, registry)
+	require.Contains(t, got, "authguard_attempts_total{action=otp,outcome=refused}")
+	delete(got, "authguard_attempts_total{action=login,outcome=refused}")
+	require.Equal(t, map[string]float64{
+		"denials_total{action=login,effect=deny,rule=account}": 1,
+		"denials_total{action=login,effect=deny,rule=person}":  1,
+	}, counted(got))
+}

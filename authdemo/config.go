@@ -67,6 +67,9 @@ type Config struct {
 	// from one address.
 	Gate password.GateConfig
 
+	// Recorder, if not nil, is told of every attempt; see guard.Config. It is not closed.
+	Recorder guard.Recorder
+
 	// Log takes the service's log; nil means slog.Default. No name, address,
 	// password or token is ever written to it.
 	Log *slog.Logger

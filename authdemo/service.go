@@ -57,6 +57,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 		Resolve:   s.resolve,
 		Instances: cfg.Instances,
 		Observer:  guard.Observers{newObserver(cfg.Log, cfg.Now), guard.NewOutageLog(cfg.Log, 0, cfg.Now), metrics},
+		Recorder:  cfg.Recorder,
 		Now:       cfg.Now,
 	}); err != nil {
 		return nil, err

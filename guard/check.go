@@ -61,8 +61,12 @@ func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 	ok, err := g.takeInTurn(ctx, pass)
 	switch {
 	case err != nil:
+		if errors.Is(err, ErrUnavailable) {
+			g.records.asked(pass, &a, &who, RecordUnavailable)
+		}
 		return nil, g.undecided(ctx, p.action, err)
 	case !ok:
+		g.records.asked(pass, &a, &who, RecordRefused)
 		g.observeDenials(ctx, pass, 0)
 		return nil, newDenied(pass)
 	}
@@ -74,6 +78,11 @@ func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 			pass.silenced = pass.silenced || pass.rule(i).Effect == Silent
 		}
 	}
+	is := RecordAdmitted
+	if pass.silenced {
+		is = RecordSilenced
+	}
+	g.records.asked(pass, &a, &who, is)
 	g.observe(ctx, Event{Kind: Admitted, Action: p.action})
 	return pass, nil
 }

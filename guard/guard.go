@@ -24,6 +24,7 @@ type Guard struct {
 	resolve   func(context.Context, string) (Account, error)
 	opaque    bool
 	observer  Observer
+	records   *records
 	now       func() time.Time
 	instances int64
 
@@ -73,6 +74,10 @@ type Config struct {
 
 	// Observer, if not nil, is told of every decision.
 	Observer Observer
+
+	// Recorder, if not nil, is told of every attempt, so that other policies can be
+	// tried on what has happened.
+	Recorder Recorder
 
 	// Now is the clock by which the time to settle a pass is measured, and by
 	// which rules count locally; time.Now if nil.
@@ -131,6 +136,9 @@ func New(c Config) (*Guard, error) {
 	}
 	if g.now == nil {
 		g.now = time.Now
+	}
+	if g.records, err = newRecords(c.Recorder, c.Secret, g.now); err != nil {
+		return nil, err
 	}
 	if err := g.SetPolicies(c.Policies); err != nil {
 		return nil, err

@@ -33,6 +33,7 @@ type Pass struct {
 	checked  time.Time
 	slots    [waitedSubjects]slot // of subjects that a success may give something back to
 	inSlots  int
+	id       uint64 // in records
 	trusted  bool
 	degraded bool // decided without the store, in part at least
 	silenced bool
@@ -53,7 +54,7 @@ func (p *Pass) Trusted() bool { return p.trusted }
 // the attempt was of. More than ten seconds after Check it gives nothing
 // back. The error is only about the refund; the success stands.
 func (p *Pass) Succeed(ctx context.Context) error {
-	return p.settle(ctx, Succeeded, func(i int) int64 {
+	return p.settle(ctx, Succeeded, RecordSucceeded, func(i int) int64 {
 		switch l := &p.limits[i]; {
 		case !l.failures:
 			return 0
@@ -67,14 +68,14 @@ func (p *Pass) Succeed(ctx context.Context) error {
 // Fail settles the attempt as a failure. All its charges stand, and no store
 // is asked.
 func (p *Pass) Fail(ctx context.Context) error {
-	return p.settle(ctx, Failed, func(int) int64 { return 0 })
+	return p.settle(ctx, Failed, RecordFailed, func(int) int64 { return 0 })
 }
 
 // Cancel settles an attempt that a fault of the application ended before the
 // secret was compared: it gives all charges back. After the comparison it must
 // not be called, for it would make guesses free.
 func (p *Pass) Cancel(ctx context.Context) error {
-	return p.settle(ctx, Cancelled, func(i int) int64 { return p.charges[i].Cost })
+	return p.settle(ctx, Cancelled, RecordCancelled, func(i int) int64 { return p.charges[i].Cost })
 }
 
 // Shed settles an attempt for which there was no room, before the secret was
@@ -82,7 +83,7 @@ func (p *Pass) Cancel(ctx context.Context) error {
 // count attempts, so that filling the room is not free for the client who does
 // it. Nothing failed, so no rule that counts failures keeps anything.
 func (p *Pass) Shed(ctx context.Context) error {
-	return p.settle(ctx, Cancelled, func(i int) int64 {
+	return p.settle(ctx, Cancelled, RecordShed, func(i int) int64 {
 		if p.rule(i).Counts == Attempts && p.policy.kinds[p.limits[i].kind].kind == kindIP {
 			return 0
 		}
@@ -94,7 +95,7 @@ func (p *Pass) Shed(ctx context.Context) error {
 func (p *Pass) Settled() bool { return p.settled.Load() }
 
 // settle gives back, once, as much of each charge as refund says of its index.
-func (p *Pass) settle(ctx context.Context, how EventKind, refund func(int) int64) error {
+func (p *Pass) settle(ctx context.Context, how EventKind, is RecordKind, refund func(int) int64) error {
 	if p == nil || p.guard == nil {
 		return errors.New("guard: this Pass was not made by Check")
 	}
@@ -114,6 +115,7 @@ func (p *Pass) settle(ctx context.Context, how EventKind, refund func(int) int64
 		some = false
 	}
 	g.observe(ctx, Event{Kind: how, Action: p.policy.action})
+	g.records.ended(p, is)
 	gaveBack := false
 	defer func() { g.end(p, gaveBack) }()
 	if !some {

@@ -76,6 +76,7 @@ func (g *Guard) forget(ctx context.Context, account string, actions []string, as
 	for _, name := range actions {
 		action, rule, _ := strings.Cut(name, "/")
 		g.observe(ctx, Event{Kind: Unlocked, Action: action, Rule: rule, Subject: subjectOf(keys[0])})
+		g.records.unlocked(&who, action, rule)
 	}
 	return nil
 }

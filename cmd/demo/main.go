@@ -86,6 +86,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return err
 	}
 	defer store.close()
+	recorder, stop, err := record(o)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	svc, err := authdemo.New(ctx, authdemo.Config{
 		DB:             o.db,
 		Store:          store.Store,
@@ -95,6 +100,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		Development:    true, // which the address allows, as was found above
 		TrustedProxies: o.trustedProxies,
 		AdminToken:     o.adminToken,
+		Recorder:       recorder,
 		Log:            o.log,
 	})
 	if err != nil {

@@ -30,6 +30,7 @@ type options struct {
 	instances      int // that share the limits
 	trustedProxies []netip.Prefix
 	publicURL      *url.URL // nil if not given
+	record         string   // folder; "" records nothing
 	adminToken     string   // "" if nobody on another machine is an operator
 	log            *slog.Logger
 }
@@ -48,6 +49,7 @@ func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (
 		o.memcached = strings.Split(s, ",")
 		return nil
 	})
+	fs.StringVar(&o.record, "record", "", "`folder` of this process alone, in which all attempts are recorded under keyed hashes, for guardctl replay; at most 1 GiB")
 	fs.Func("instances", "`number` of processes that share the limits: while their store is down each admits its share (default 1)", o.setInstances)
 	fs.Func("trusted-proxies", "comma-separated `prefixes` of the proxies whose X-Forwarded-For is believed", o.setProxies)
 	fs.Func("public-url", "`URL` at which browsers reach the service; this version refuses it, since it has no mail transport yet", o.setPublicURL)

@@ -19,8 +19,11 @@ const (
 )
 
 const usage = `usage: guardctl explain [FILE]
+       guardctl replay [-json] LOG... FILE
 
 explain   what the policies of FILE leave to guessers; without FILE, the presets
+replay    what the policies of FILE would have refused of what was recorded in
+          LOG, files or folders of one or more processes; -json: for programs
 `
 
 func main() {
@@ -65,6 +68,8 @@ func command(ctx context.Context, name string, args []string, stdout io.Writer) 
 	switch name {
 	case "explain":
 		return explain(ctx, args, stdout)
+	case "replay":
+		return replayLog(ctx, args, stdout)
 	}
 	return usageError(fmt.Sprintf("unknown command %q", name))
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"authguard/guard"
@@ -29,12 +28,13 @@ type Reader struct {
 	Strange  int    // lines of unknown kinds
 	Homeless int    // ends of attempts whose begin is not there
 
-	open sources
-	all  []*source
-	held held
-	byID map[uint64]*Attempt
-	last time.Time // of what was read
-	told time.Time // of what was given out
+	open  sources
+	all   []*source
+	held  held
+	byID  map[uint64]*Attempt
+	lines int       // read
+	last  time.Time // of what was read
+	told  time.Time // of what was given out
 }
 
 // OpenReader opens files and folders, of whose files it takes those that a [Recorder] writes.
@@ -117,6 +117,7 @@ func (r *Reader) ripe() bool { return len(r.held) > 0 && r.last.Sub(r.held[0].At
 func (r *Reader) read() error {
 	s := heap.Pop(&r.open).(*source)
 	l := s.next
+	r.lines++
 	place := func() string { return fmt.Sprintf("%s:%d", s.name, s.line) }
 	if l.At.After(r.last) {
 		r.last = l.At
@@ -126,7 +127,7 @@ func (r *Reader) read() error {
 		if l.Action == "" || l.ID == 0 {
 			return s.errorf("no attempt: action or id is missing")
 		}
-		a := &Attempt{Record: l.Record, Place: place()}
+		a := &Attempt{Record: l.Record, Place: place(), read: r.lines}
 		r.byID[l.ID] = a
 		heap.Push(&r.held, a)
 	case guard.RecordSucceeded, guard.RecordFailed, guard.RecordCancelled, guard.RecordShed:
@@ -136,7 +137,7 @@ func (r *Reader) read() error {
 			r.Homeless++
 		}
 	case guard.RecordUnlocked:
-		heap.Push(&r.held, &Attempt{Record: l.Record, Place: place()})
+		heap.Push(&r.held, &Attempt{Record: l.Record, Place: place(), read: r.lines})
 	case lineDropped:
 		r.Missing += l.Dropped
 	default:
@@ -163,14 +164,14 @@ type held []*Attempt
 
 func (h held) Len() int { return len(h) }
 func (h held) Less(i, j int) bool {
-	// By id at the same instant, so that the order of files makes no difference.
-	return cmp.Or(h[i].At.Compare(h[j].At), cmp.Compare(h[i].ID, h[j].ID)) < 0
+	return cmp.Or(h[i].At.Compare(h[j].At), cmp.Compare(h[i].read, h[j].read)) < 0
 }
 func (h held) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 func (h *held) Push(x any)   { *h = append(*h, x.(*Attempt)) }
 func (h *held) Pop() any {
 	last := len(*h) - 1
 	x := (*h)[last]
-	*h = slices.Delete(*h, last, last+1)
+	(*h)[last] = nil
+	*h = (*h)[:last]
 	return x
 }

@@ -3,6 +3,7 @@ package recording
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -88,10 +89,13 @@ func (s *source) errorf(format string, args ...any) error {
 // sources are a heap by the instant of what comes next.
 type sources []*source
 
-func (h sources) Len() int           { return len(h) }
-func (h sources) Less(i, j int) bool { return h[i].next.At.Before(h[j].next.At) }
-func (h sources) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *sources) Push(x any)        { *h = append(*h, x.(*source)) }
+func (h sources) Len() int { return len(h) }
+func (h sources) Less(i, j int) bool {
+	// By name at the same instant, so that the order of arguments makes no difference.
+	return cmp.Or(h[i].next.At.Compare(h[j].next.At), cmp.Compare(h[i].name, h[j].name)) < 0
+}
+func (h sources) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *sources) Push(x any)   { *h = append(*h, x.(*source)) }
 func (h *sources) Pop() any {
 	last := len(*h) - 1
 	x := (*h)[last]
@@ -106,4 +110,6 @@ type Attempt struct {
 	Ended   guard.RecordKind // "" if the recording does not say
 	EndedAt time.Time
 	Place   string // file and line
+
+	read int // its place in what was read
 }

@@ -65,7 +65,7 @@ func (a *Action) table(b *strings.Builder) {
 		width = max(width, len(r.label()))
 	}
 	row := func(name string, then int, t *Tally) {
-		fmt.Fprintf(w, "  %-*s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t\n", width, name, then, t.Refused,
+		fmt.Fprintf(w, "%-*s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t\n", width, name, then, t.Refused,
 			t.Succeeded, t.Failed, t.Unknown, t.Accounts, t.Addresses, maybe(t.First), maybe(t.Last))
 	}
 	row("refused", a.RefusedThen, &a.Refused)

@@ -64,17 +64,13 @@ login: 3 attempts, of which 1 had succeeded and 1 failed
 
 func TestReplayFails(t *testing.T) {
 	bad := filepath.Join(recorded(t, "attempts.jsonl", "{}\n"), "attempts.jsonl")
-	policy := file(t, onePerHour)
+	policy, badPolicy := file(t, onePerHour), file(t, "login: {account: {by: account, limit: 5}}\n")
 	for want, args := range map[string][]string{
 		"guardctl: " + bad + ":1: no record: at is missing\n": {bad, policy},
 		"guardctl: stat " + bad + ".absent: no such file":     {bad + ".absent", policy},
-		"guardctl:\n" + policy + "x:":                         nil,
-		"guardctl: open " + policy + ".absent: no such file":  {bad, policy + ".absent"},
+		"guardctl:\n" + badPolicy + ":1:":                     {bad, badPolicy},
+		"guardctl: policies: open " + policy + ".absent: no such file":  {bad, policy + ".absent"},
 	} {
-		if args == nil {
-			require.NoError(t, os.WriteFile(policy+"x", []byte("login: {account: {by: account, limit: 5}}\n"), 0o600))
-			args = []string{bad, policy + "x"}
-		}
 		status, out, errs := call(t, append([]string{"replay"}, args...)...)
 		require.Equal(t, statusFailed, status)
 		require.Empty(t, out)

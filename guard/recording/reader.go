@@ -41,22 +41,31 @@ type Reader struct {
 func OpenReader(names ...string) (*Reader, error) {
 	r := &Reader{byID: make(map[uint64]*Attempt)}
 	for _, name := range names {
-		files, err := filesIn(name)
-		if err != nil {
-			return nil, errors.Join(err, r.Close())
-		}
-		for _, file := range files {
-			s, err := openSource(file)
-			if err != nil {
-				return nil, errors.Join(err, r.Close())
-			}
-			r.all = append(r.all, s)
-			if err := r.advance(s); err != nil {
-				return nil, errors.Join(err, r.Close())
-			}
+		if err := r.add(name); err != nil {
+			r.Close()
+			return nil, err
 		}
 	}
 	return r, nil
+}
+
+// add opens a file, or those of a folder.
+func (r *Reader) add(name string) error {
+	files, err := filesIn(name)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		s, err := openSource(file)
+		if err != nil {
+			return err
+		}
+		r.all = append(r.all, s)
+		if err := r.advance(s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // filesIn are the files of a recording, by name.

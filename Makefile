@@ -21,7 +21,7 @@ TOOLS20     := command -v npm >/dev/null && command -v curl >/dev/null && \
                node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null
 OWNNODE     := clients/.node
 
-.PHONY: help test check servers prometheus nginx vuln examples chaos test-clients node demo fuzz bench bench-redis bench-quick
+.PHONY: help test check servers prometheus nginx vuln examples chaos test-clients node demo fuzz bench bench-redis bench-timing bench-quick
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -140,6 +140,9 @@ bench: servers ## measure beside peers and floors, in ten minutes; rewrites docs
 
 bench-redis: servers ## the part of bench over Redis, in three minutes
 	$(GO) -C bench run . redis
+
+bench-timing: ## whether the demo's answers tell by their time which accounts there are, in a minute
+	$(GO) -C bench run . timing
 
 bench-quick: servers ## vet and test bench, and have all its answers checked, in two minutes
 	$(GO) -C bench vet ./...

@@ -2,6 +2,7 @@
 //
 //	make bench          everything, in about ten minutes; writes docs/benchmarks.md
 //	make bench-redis    the part over Redis
+//	make bench-timing   whether the demo's answers tell by their time which accounts there are
 //	make bench-quick    as little of everything as shows that all answers are right
 //
 // It is a module of its own, so that no peer becomes a dependency of authguard.

@@ -16,6 +16,7 @@ import (
 	"authguard/bench/memory"
 	"authguard/bench/overredis"
 	"authguard/bench/server"
+	"authguard/bench/timing"
 	"authguard/bench/web"
 )
 
@@ -25,6 +26,7 @@ var families = []family{
 	{"memory", memory.Run},
 	{"http", web.Run},
 	{"flood", flood.Run},
+	{"timing", timing.Run},
 	{"growth", growth},
 }
 

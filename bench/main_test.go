@@ -16,5 +16,5 @@ func TestFamiliesAreChosenByName(t *testing.T) {
 	require.Equal(t, []string{"redis", "memory"}, []string{some[0].name, some[1].name}, "in the order of the page")
 
 	_, err = choose([]string{"redis", "disk"})
-	require.EqualError(t, err, `no family "disk", want some of redis, memory, http, flood, growth`)
+	require.EqualError(t, err, `no family "disk", want some of redis, memory, http, flood, timing, growth`)
 }

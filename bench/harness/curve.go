@@ -65,7 +65,7 @@ func (s *Session) Draw(c Curve) error {
 	}
 	s.Write(fmt.Sprintf("### %s\n\n%s\n\n", c.Name, c.About))
 	s.Plot(c.File, c.Name, c.plot(got))
-	s.Write(c.Y + ":\n\n" + table(rows) + "\n")
+	s.Write(c.Y + ":\n\n" + Table(rows) + "\n")
 	return nil
 }
 

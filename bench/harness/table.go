@@ -42,9 +42,9 @@ func spread(xs []float64) string {
 	return fmt.Sprintf("%s (%s–%s)", Number(Median(xs)), least, most)
 }
 
-// table writes rows as Markdown that reads well as plain text, too. The first
+// Table writes rows as Markdown that reads well as plain text, too. The first
 // row is the heading; all columns but the first are set to the right.
-func table(rows [][]string) string {
+func Table(rows [][]string) string {
 	width := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
@@ -102,7 +102,7 @@ func tables(e Experiment, r Result) string {
 		}
 		rows = append(rows, row)
 	}
-	text := table(rows)
+	text := Table(rows)
 	if len(e.Goals) == 0 {
 		return text
 	}
@@ -115,5 +115,5 @@ func tables(e Experiment, r Result) string {
 		}
 		rows = append(rows, []string{g.Of + ": " + string(g.Metric), want, Number(got), verdict})
 	}
-	return text + "\n" + table(rows)
+	return text + "\n" + Table(rows)
 }

@@ -1,0 +1,3 @@
+// Package timing measures whether answers of package authdemo tell by their time
+// which accounts there are.
+package timing

@@ -15,6 +15,9 @@ func (s *Service) signupMail(origin, email string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := s.accounts.ByEmail(ctx, email)
 		if err == nil {
+			if err := s.accounts.PretendToken(ctx, accounts.ForConfirm); err != nil {
+				return err
+			}
 			link := origin + "/password-reset"
 			return s.sendMail(ctx, Mail{
 				To: email, Subject: "You have an account already", Link: link,
@@ -43,7 +46,7 @@ func (s *Service) resetMail(origin, email string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		a, err := s.accounts.ByEmail(ctx, email)
 		if errors.Is(err, accounts.ErrNotFound) {
-			return nil
+			return s.accounts.PretendToken(ctx, accounts.ForReset)
 		}
 		if err != nil {
 			return err

@@ -24,8 +24,9 @@ var (
 
 // A Store is an open database. It is safe for concurrent use.
 type Store struct {
-	db  *sql.DB
-	now func() time.Time
+	db     *sql.DB
+	now    func() time.Time
+	nobody []byte // the hash of a token that nobody has
 }
 
 // Open opens the database at path, making it, readable for its owner alone, if
@@ -44,7 +45,7 @@ func Open(ctx context.Context, path string, now func() time.Time) (*Store, error
 		db.Close()
 		return nil, fmt.Errorf("accounts: open %s: %w", path, err)
 	}
-	return &Store{db: db, now: now}, nil
+	return &Store{db: db, now: now, nobody: sum(secret())}, nil
 }
 
 // Close closes the database.

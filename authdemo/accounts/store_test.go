@@ -336,3 +336,20 @@ func TestARestoredAccountIsAsNew(t *testing.T) {
 	_, err = s.TokenEmail(t.Context(), accounts.ForReset, others)
 	require.NoError(t, err)
 }
+
+// The work of a token for who has no account leaves one row, and no token.
+func TestPretendedTokensDoNotPileUp(t *testing.T) {
+	c, path := newClock(), filepath.Join(t.TempDir(), "demo.db")
+	s := open(t, path, c)
+	for range 5 {
+		require.NoError(t, s.PretendToken(t.Context(), accounts.ForReset))
+	}
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	defer db.Close()
+	var n int
+	require.NoError(t, db.QueryRow("SELECT count(*) FROM tokens").Scan(&n))
+	require.Equal(t, 1, n)
+	_, err = s.TokenEmail(t.Context(), accounts.ForReset, "")
+	require.ErrorIs(t, err, accounts.ErrInvalidToken)
+}

@@ -70,8 +70,9 @@ func newSite(known []string) (s *site, err error) {
 		return nil, err
 	}
 	defer store.Close()
+	hash := s.svc.Hasher().Hash("the owner's own words")
 	for _, email := range known {
-		if err = store.Restore(ctx, email, s.svc.Hasher().Hash("the owner's own words")); err != nil {
+		if err = store.Restore(ctx, email, hash); err != nil {
 			ln.Close()
 			return nil, err
 		}

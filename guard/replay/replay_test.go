@@ -315,3 +315,28 @@ func TestStandInsAreAsDifferentAsWhatTheyStandFor(t *testing.T) {
 		require.Equal(t, want, r.Actions[0].Refused.Refused, by)
 	}
 }
+
+// Two devices of one account have budgets of their own, and a stranger another.
+func TestDevicesAreTheSameAgain(t *testing.T) {
+	s := newSite(t, parse(t, "login: {flood: {by: ip, clients: untrusted, limit: 1000 per 1m}, devices: {by: device, clients: trusted, limit: 1000 per 1m}}"))
+	cookies := make([]string, 3)
+	for i := range 2 {
+		var err error
+		cookies[i], _, err = s.TrustDevice(guard.Account{ID: "known-0"}, "")
+		require.NoError(t, err)
+	}
+	for i := range 9 {
+		s.clock.Advance(time.Second)
+		pass, err := s.Check(ctx, guard.Attempt{Action: "login", Account: "known-0", IP: netip.MustParseAddr("192.0.2.1"), Device: cookies[i%3]})
+		require.NoError(t, err)
+		require.Equal(t, cookies[i%3] != "", pass.Trusted())
+		require.NoError(t, pass.Fail(ctx))
+	}
+	login := s.replayed(t, parse(t, `
+login:
+  device:    {by: device, clients: trusted, limit: 2 per 1h, counts: failures}
+  strangers: {by: account, clients: untrusted, limit: 1 per 1h, counts: failures}
+`)).Actions[0]
+	require.Equal(t, 2, login.Rules[0].Refused, "the third of each device")
+	require.Equal(t, 2, login.Rules[1].Refused, "the second and third of the stranger")
+}

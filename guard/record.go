@@ -99,6 +99,9 @@ func (r *records) asked(p *Pass, a *Attempt, who *identity, is RecordKind) {
 	}
 	p.id = max(1, rand.Uint64())
 	rec := Record{At: p.checked, Is: is, ID: p.id, Action: p.policy.action, Cost: a.Cost}
+	if rec.At.IsZero() { // it was not admitted
+		rec.At = r.now()
+	}
 	var buf [len(RecordedPrefixes) + 5]subjectHash
 	s := r.hash.subjects(buf[:0], recorded, a, who)
 	for i, text := range []*string{&rec.Account, &rec.Device, &rec.APIKey, &rec.Tenant} {

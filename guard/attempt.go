@@ -13,4 +13,8 @@ type Attempt struct {
 	Tenant  string
 	Parts   map[string]string // what rules by part:NAME count by
 	Cost    int64             // 0 means 1
+
+	// Challenge is the answer to the challenge that the same attempt was refused
+	// with, Denied.Challenge: its token, a dot and the solution, as it came.
+	Challenge string
 }

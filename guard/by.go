@@ -76,6 +76,7 @@ const (
 	kindTenant    = 't'
 	kindGlobal    = 'g'
 	kindPart      = 'p'
+	kindChallenge = 'c' // of no rule: see challenge.go
 )
 
 const defaultV6Bits = 64

@@ -72,3 +72,9 @@ func newPass(p *policy, limits []ruleLimit, subjects []subjectHash, cost int64) 
 
 // text is k as a string of the same memory, which must not be written any more.
 func (k *storeKey) text() string { return unsafe.String(&k.prefix[0], keyLen) }
+
+// of is the key of k's limit for a subject.
+func (k storeKey) of(s subjectHash) string {
+	k.subject = s
+	return k.text()
+}

@@ -58,7 +58,7 @@ func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 	if !a.IP.IsValid() && p.countsAddresses {
 		g.observe(ctx, Event{Kind: Unaddressed, Action: p.action})
 	}
-	ok, err := g.takeInTurn(ctx, pass)
+	ok, err := g.takeAnswered(ctx, pass, subjects, &a, &who)
 	switch {
 	case err != nil:
 		if errors.Is(err, ErrUnavailable) {
@@ -68,7 +68,9 @@ func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 	case !ok:
 		g.records.asked(pass, &a, &who, RecordRefused)
 		g.observeDenials(ctx, pass, 0)
-		return nil, newDenied(pass)
+		denied := newDenied(pass)
+		denied.Challenge = g.pose(pass, &a, &who)
+		return nil, denied
 	}
 	seen := 0
 	for i := range pass.charges { // the limits of an advisory rule stand side by side

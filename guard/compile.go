@@ -35,6 +35,7 @@ type ruleLimit struct {
 	failures bool // it counts failures: a success gives its charge back
 	clears   bool // and more than its charge
 	waited   bool // the first of its subject that attempts may wait for; see wait.go
+	lifted   int  // its advisory group once a challenge is solved; 0 if none lifts it
 }
 
 // sharedScopes take the place of an action where actions share state: no action
@@ -42,8 +43,8 @@ type ruleLimit struct {
 var sharedScopes = [...]string{AllClients: "", UntrustedClients: "untrusted clients", TrustedClients: "trusted clients"}
 
 // compile lays out the limits of a valid p for one of so many instances, once for
-// each secret.
-func compile(p Policy, hashes []*hasher, instances int64) *policy {
+// each secret. wired says that challenges can be posed.
+func compile(p Policy, hashes []*hasher, instances int64, wired bool) *policy {
 	c := &policy{action: p.Action, rules: slices.Clone(p.Rules)}
 	for _, r := range p.Rules {
 		kind, _ := r.By.parse() // p is valid
@@ -65,10 +66,14 @@ func compile(p Policy, hashes []*hasher, instances int64) *policy {
 		if r.Shared != "" {
 			scope, name = sharedScopes[r.Clients], r.Shared
 		}
-		group := 0
-		if r.Effect != Deny {
+		group, lifted := 0, 0
+		switch votes := r.votes(wired); {
+		case !votes:
 			advisory++
 			group = advisory
+		case r.Effect == Challenge && wired:
+			advisory++
+			lifted = advisory
 		}
 		for n, l := range r.Limits {
 			for secret, hash := range hashes {
@@ -77,7 +82,7 @@ func compile(p Policy, hashes []*hasher, instances int64) *policy {
 					subject: secret*len(c.kinds) + k, members: members,
 					previous: secret > 0,
 					key:      hash.key(scope, name, n, l.Law()),
-					advisory: group,
+					advisory: group, lifted: lifted,
 					failures: r.Counts == Failures,
 				}
 				_, limit.clears = l.(limiter.SuccessClearer)
@@ -118,7 +123,7 @@ func (c *policy) markWaited(limits []ruleLimit) {
 	kinds := map[int]bool{}
 	for i := range limits {
 		l := &limits[i]
-		if l.failures && !l.previous && c.rules[l.rule].Effect == Deny && !kinds[l.kind] && len(kinds) < waitedSubjects {
+		if l.failures && !l.previous && l.advisory == 0 && !c.rules[l.rule].asksAll() && !kinds[l.kind] && len(kinds) < waitedSubjects {
 			kinds[l.kind], l.waited = true, true
 		}
 	}

@@ -23,6 +23,10 @@ type Denied struct {
 	// The same is said of accounts that do not exist.
 	Locked bool
 
+	// Challenge, if not nil, is what the client may solve to have the attempt asked
+	// about once more, by the rules that no challenge lifts.
+	Challenge *Puzzle
+
 	pass *Pass
 }
 
@@ -99,7 +103,7 @@ func (g *Guard) observeDenials(ctx context.Context, p *Pass, group int) {
 			g.observe(ctx, next)
 		}
 		next = Event{
-			Kind:       denialKind(r.Effect),
+			Kind:       denialKind(r.Effect, group),
 			Action:     p.policy.action,
 			Rule:       r.Name,
 			Subject:    subjectOf(p.charges[p.present(i)].Key),
@@ -111,14 +115,14 @@ func (g *Guard) observeDenials(ctx context.Context, p *Pass, group int) {
 	}
 }
 
-func denialKind(e Effect) EventKind {
-	switch e {
-	case Silent:
+func denialKind(e Effect, group int) EventKind {
+	switch {
+	case group == 0:
+		return Refused
+	case e == Silent:
 		return Silenced
-	case Observe:
-		return Observed
 	}
-	return Refused
+	return Observed
 }
 
 // subjectOf is the subject's hash in a store key.

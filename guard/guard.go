@@ -28,6 +28,10 @@ type Guard struct {
 	now       func() time.Time
 	instances int64
 
+	challenger Challenger
+	tokens     tokenKey
+	onceKey    storeKey // by which a token is used up, but for the token
+
 	unsettled unsettled
 
 	setting sync.Mutex // is held while policies are replaced
@@ -72,6 +76,10 @@ type Config struct {
 	// admits its share of the limits of rules with OutageLocal. 0 means 1.
 	Instances int
 
+	// Challenger, if not nil, poses and verifies the challenges that rules with
+	// effect challenge ask for; see [Challenge] for what they do without.
+	Challenger Challenger
+
 	// Observer, if not nil, is told of every decision.
 	Observer Observer
 
@@ -114,6 +122,10 @@ func New(c Config) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
+	tokens, err := newTokenKey(c.Secret)
+	if err != nil {
+		return nil, err
+	}
 	g := &Guard{
 		store:     c.Store,
 		local:     memstore.New(memstore.Config{Now: c.Now}),
@@ -123,6 +135,9 @@ func New(c Config) (*Guard, error) {
 		observer:  c.Observer,
 		now:       c.Now,
 		instances: int64(max(1, c.Instances)),
+
+		challenger: c.Challenger,
+		tokens:     tokens,
 	}
 	for _, secret := range secrets {
 		h, err := newHasher(secret, "subjects v1")
@@ -131,6 +146,7 @@ func New(c Config) (*Guard, error) {
 		}
 		g.hashes = append(g.hashes, h)
 	}
+	g.onceKey = g.hashes[0].key("answers to challenges", onceRule.Name, 0, once.Law())
 	if c.Instances > 1 {
 		g.unsettled.refused = make([]atomic.Uint64, unsettledSlots)
 	}

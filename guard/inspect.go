@@ -67,18 +67,18 @@ func (g *Guard) Inspect(ctx context.Context, a Attempt) ([]Status, error) {
 		}
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	return statuses(pass, func(*Rule) bool { return true }), nil
+	return statuses(pass, func(*limiter.Charge, *Rule) bool { return true }), nil
 }
 
 // showing is true for rules whose state a client may see.
-func showing(r *Rule) bool { return r.Effect == Deny }
+func showing(c *limiter.Charge, r *Rule) bool { return c.Advisory == 0 && r != &onceRule }
 
-func statuses(p *Pass, want func(*Rule) bool) []Status {
+func statuses(p *Pass, want func(*limiter.Charge, *Rule) bool) []Status {
 	var s []Status
 	last := -1 // whose status is the last of s
 	for i := range p.charges {
 		r, c, l := p.rule(i), &p.charges[i], &p.limits[i]
-		if !want(r) || c.Decision.NotAsked() {
+		if !want(c, r) || c.Decision.NotAsked() {
 			continue
 		}
 		if l.previous && last >= 0 && p.limits[last].rule == l.rule && p.limits[last].index == l.index {

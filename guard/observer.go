@@ -31,7 +31,7 @@ type Event struct {
 	Subject    string
 	RetryAfter time.Duration // for Refused, Silenced and Observed
 	More       bool          // for Refused: another rule denies the same attempt and is told next
-	Err        error         // for Broken
+	Err        error         // for Broken and Unverified
 }
 
 // EventKind is what an Event tells.
@@ -41,7 +41,7 @@ const (
 	Admitted    EventKind = iota + 1 // an attempt may go on
 	Refused                          // an attempt was refused; one event for each rule that denies
 	Silenced                         // a rule with effect silent denied
-	Observed                         // a rule with effect observe would have refused
+	Observed                         // a rule denied that did not refuse: with effect observe, or challenge (solved, or by all together and none can be asked for)
 	Succeeded                        // a pass was settled as a success
 	Failed                           // a pass was settled as a failure
 	Cancelled                        // a pass was given back
@@ -51,13 +51,16 @@ const (
 	Broken                           // the store or the resolver failed: Err says how
 	Degraded                         // an attempt is decided without the store, by its rules' OnOutage
 	Unavailable                      // an attempt was refused because its limits cannot be checked
+	Solved                           // an attempt was admitted with the answer to a challenge
+	Unsolved                         // an answer to a challenge is wrong, expired, somebody else's or used up
+	Unverified                       // the Challenger failed: Err says how
 )
 
 var eventNames = [...]string{
 	Admitted: "admitted", Refused: "refused", Silenced: "silenced", Observed: "observed",
 	Succeeded: "succeeded", Failed: "failed", Cancelled: "cancelled", Abandoned: "abandoned",
 	Unlocked: "unlocked", Unaddressed: "unaddressed", Broken: "broken", Degraded: "degraded",
-	Unavailable: "unavailable",
+	Unavailable: "unavailable", Solved: "solved", Unsolved: "unsolved", Unverified: "unverified",
 }
 
 func (k EventKind) String() string {

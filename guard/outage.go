@@ -122,7 +122,7 @@ func (p *Pass) setAside(ctx context.Context, fault error) error {
 		case r.OnOutage == OutageLocal:
 			c.Limit, c.Taken, c.Decision = l.local, false, limiter.Decision{}
 			asideLimits, aside = append(asideLimits, l), append(aside, c)
-		case r.OnOutage == OutageDeny && r.Effect == Deny:
+		case r.OnOutage == OutageDeny && c.Advisory == 0:
 			return fmt.Errorf("%w: %w", ErrUnavailable, fault)
 		case r.OnOutage == OutageDeny && r.Effect == Silent:
 			p.silenced = true

@@ -84,7 +84,7 @@ func (p *Pass) Cancel(ctx context.Context) error {
 // it. Nothing failed, so no rule that counts failures keeps anything.
 func (p *Pass) Shed(ctx context.Context) error {
 	return p.settle(ctx, Cancelled, RecordShed, func(i int) int64 {
-		if p.rule(i).Counts == Attempts && p.policy.kinds[p.limits[i].kind].kind == kindIP {
+		if l := &p.limits[i]; l.rule != ofToken && p.rule(i).Counts == Attempts && p.policy.kinds[l.kind].kind == kindIP {
 			return 0
 		}
 		return p.charges[i].Cost
@@ -149,7 +149,12 @@ func (p *Pass) refundLocal(ctx context.Context) error {
 }
 
 // rule is the rule of the pass's i-th charge.
-func (p *Pass) rule(i int) *Rule { return &p.policy.rules[p.limits[i].rule] }
+func (p *Pass) rule(i int) *Rule {
+	if p.limits[i].rule == ofToken {
+		return &onceRule
+	}
+	return &p.policy.rules[p.limits[i].rule]
+}
 
 // present is the index of a charge for the same subject as the i-th, under the
 // present secret.

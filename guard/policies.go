@@ -37,7 +37,7 @@ func (g *Guard) SetPolicies(all []Policy) error {
 		if next.of[p.Action] != nil {
 			return fmt.Errorf("guard: two policies for action %q", p.Action)
 		}
-		next.of[p.Action] = compile(p, g.hashes, g.instances)
+		next.of[p.Action] = compile(p, g.hashes, g.instances, g.challenger != nil)
 	}
 	if err := checkShared(all); err != nil {
 		return err

@@ -83,6 +83,12 @@ const (
 	// Deny refuses the attempt. It is the zero value.
 	Deny Effect = iota
 
+	// Challenge refuses the attempt with a [Puzzle] to solve, which lifts this
+	// rule and others like it for one attempt, and no other rule. Without a
+	// Config.Challenger there is none to ask for: then a rule by [Global] refuses
+	// nothing, as Observe, since it would keep everybody out, and any other denies.
+	Challenge
+
 	// Silent lets the attempt pass with [Pass.Silenced] true: the application
 	// answers as usual and does nothing. So a limit on mails to one address
 	// shows nobody that it was reached.
@@ -97,6 +103,8 @@ func (e Effect) String() string {
 	switch e {
 	case Deny:
 		return "deny"
+	case Challenge:
+		return "challenge"
 	case Silent:
 		return "silent"
 	case Observe:
@@ -104,6 +112,16 @@ func (e Effect) String() string {
 	}
 	return fmt.Sprintf("Effect(%d)", uint8(e))
 }
+
+// votes reports that a denial by r refuses the attempt; wired says that challenges
+// can be posed.
+func (r *Rule) votes(wired bool) bool {
+	return r.Effect == Deny || r.Effect == Challenge && (wired || r.By != Global)
+}
+
+// asksAll reports that r asks for a challenge because of what all do together. Of
+// those some are always in flight, so that to wait for them to settle helps nobody.
+func (r *Rule) asksAll() bool { return r.Effect == Challenge && r.By == Global }
 
 // Validate reports the first thing that makes p no policy, naming the action,
 // rule and field.
@@ -160,7 +178,7 @@ func (r Rule) Validate() error {
 		return fmt.Errorf("rule %s: Counts is %v, want attempts or failures", r.Name, r.Counts)
 	}
 	if r.Effect > Observe {
-		return fmt.Errorf("rule %s: Effect is %v, want deny, silent or observe", r.Name, r.Effect)
+		return fmt.Errorf("rule %s: Effect is %v, want deny, challenge, silent or observe", r.Name, r.Effect)
 	}
 	if r.OnOutage > OutageAllow {
 		return fmt.Errorf("rule %s: OnOutage is %v, want deny, local or allow", r.Name, r.OnOutage)

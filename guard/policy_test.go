@@ -45,8 +45,8 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		"guard: policy login: rule account: limiter: SlidingWindow.Limit is 0, want 1 to 1000000": rule(func(r *guard.Rule) {
 			r.Limits = []limiter.Limit{limiter.SlidingWindow{}}
 		}),
-		"guard: policy login: rule account: Counts is Counts(7), want attempts or failures":    rule(func(r *guard.Rule) { r.Counts = 7 }),
-		"guard: policy login: rule account: Effect is Effect(7), want deny, silent or observe": rule(func(r *guard.Rule) { r.Effect = 7 }),
+		"guard: policy login: rule account: Counts is Counts(7), want attempts or failures":               rule(func(r *guard.Rule) { r.Counts = 7 }),
+		"guard: policy login: rule account: Effect is Effect(7), want deny, challenge, silent or observe": rule(func(r *guard.Rule) { r.Effect = 7 }),
 		"guard: policy login: rule account: counts failures, which a token_bucket cannot: its refund is not exact; use a window": rule(func(r *guard.Rule) {
 			r.Limits = []limiter.Limit{limiter.TokenBucket{Capacity: 1, Refill: 1, Per: time.Second}}
 		}),

@@ -126,7 +126,7 @@ func (p *Pass) lacks() int {
 		if c.Advisory > 0 || c.Decision.Allowed {
 			continue
 		}
-		if p.rule(i).Counts != Failures || c.Decision.Locked {
+		if r := p.rule(i); r.Counts != Failures || c.Decision.Locked || r.asksAll() {
 			return -1
 		}
 		if refusal < 0 {

@@ -37,7 +37,7 @@ func (s *Service) readyz(w http.ResponseWriter, r *http.Request) {
 func needsStore(policies []guard.Policy) bool {
 	return slices.ContainsFunc(policies, func(p guard.Policy) bool {
 		return slices.ContainsFunc(p.Rules, func(r guard.Rule) bool {
-			return r.OnOutage == guard.OutageDeny && r.Effect == guard.Deny
+			return r.OnOutage == guard.OutageDeny && (r.Effect == guard.Deny || r.Effect == guard.Challenge)
 		})
 	})
 }

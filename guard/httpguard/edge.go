@@ -13,12 +13,17 @@ import (
 	"authguard/guard"
 )
 
+// ChallengeHeader is where a client sends the answer to a challenge, if
+// Config.Challenge does not say otherwise. Pages of other origins need CORS for it.
+const ChallengeHeader = "Challenge-Answer"
+
 // An Edge stands between HTTP and a guard: middleware that asks the guard and
 // settles, the fields of answers, and refusals. Make it once, with [New]. It is
 // safe for any number of goroutines.
 type Edge struct {
 	guard   *guard.Guard
 	device  string // the cookie's name, or ""
+	answer  func(*http.Request) string
 	dialect Dialect
 	fields  atomic.Pointer[fieldsInForce]
 	pieces  []string // of Draft7
@@ -38,6 +43,11 @@ type Config struct {
 	// DeviceCookie is the name of the device cookie ([guard.Guard.TrustDevice]),
 	// by which [Edge.Guard] tells trusted clients; "" means that there is none.
 	DeviceCookie string
+
+	// Challenge reads the answer to a challenge from a request to [Edge.Guard]; nil
+	// means the header [ChallengeHeader]. What a form brings is read by
+	// r.PostFormValue, which leaves the rest to the handler. "" is no answer.
+	Challenge func(*http.Request) string
 
 	// Fields is the dialect in which clients are told where their limits stand.
 	Fields Dialect
@@ -74,6 +84,7 @@ func New(c Config) (*Edge, error) {
 	e := &Edge{
 		guard:   c.Guard,
 		device:  c.DeviceCookie,
+		answer:  c.Challenge,
 		dialect: c.Fields,
 		page:    c.Page,
 		queue:   newQueue(c.Waiting, c.LongestWait),
@@ -82,6 +93,9 @@ func New(c Config) (*Edge, error) {
 	}
 	if e.page == nil {
 		e.page = drawPage
+	}
+	if e.answer == nil {
+		e.answer = func(r *http.Request) string { return r.Header.Get(ChallengeHeader) }
 	}
 	if e.log == nil {
 		e.log = slog.Default()

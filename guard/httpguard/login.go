@@ -14,7 +14,7 @@ import (
 // Guard is middleware around a handler that compares a secret, such as an
 // existing login. account tells whose secret is tried, as typed; [Field] reads
 // it from a form or JSON. The guard is asked before the handler runs, with the
-// client's address ([ClientIP]); what account refuses is charged to that address
+// client's address ([ClientIP]) and its answer to a challenge; what account refuses is charged to that address
 // and answered 400, 413 or 415.
 //
 // The handler finds the attempt in its context ([PassFrom]): it looks the account
@@ -48,7 +48,9 @@ func (e *Edge) Guard(action string, account func(*http.Request) (string, error))
 				e.malformed(w, r, action, err)
 				return
 			}
-			pass, err := e.guard.Check(r.Context(), guard.Attempt{Action: action, Account: name, IP: ClientIP(r), Device: e.deviceOf(r)})
+			pass, err := e.guard.Check(r.Context(), guard.Attempt{
+				Action: action, Account: name, IP: ClientIP(r), Device: e.deviceOf(r), Challenge: e.answer(r),
+			})
 			if err != nil {
 				e.refuseStranger(w, r, err)
 				return

@@ -18,8 +18,8 @@ type Problem struct {
 	Status int    `json:"status"`
 	Detail string `json:"detail,omitempty"`
 
-	// Error is a word for programs: "rate_limited", "locked", "unavailable",
-	// "cost_too_high", "invalid_request" or "internal".
+	// Error is a word for programs: "rate_limited", "locked", "challenge_required",
+	// "unavailable", "cost_too_high", "invalid_request" or "internal".
 	Error string `json:"error"`
 
 	// RetryAfter repeats the field Retry-After, in seconds.
@@ -27,6 +27,11 @@ type Problem struct {
 
 	// Violated names the rules that refuse, as "action/rule".
 	Violated []string `json:"violated-policies,omitempty"`
+
+	// Challenge is what to solve instead of waiting, if Error is
+	// "challenge_required". The request is sent again with the token, a dot and the
+	// solution as its answer.
+	Challenge *guard.Puzzle `json:"challenge,omitempty"`
 }
 
 // Problem types registered for quotas (draft-ietf-httpapi-ratelimit-headers).
@@ -58,6 +63,11 @@ func ProblemOf(err error) Problem {
 			p.Title = "Locked after too many failures"
 			p.Error = "locked"
 			p.Detail = "Waiting does not help. A password reset opens the account."
+		}
+		if p.Challenge = denied.Challenge; p.Challenge != nil {
+			p.Title = "Challenge required"
+			p.Error = "challenge_required"
+			p.Detail = fmt.Sprintf("Solve the challenge, or try again in %s.", inWords(p.RetryAfter))
 		}
 		for _, rule := range denied.Rules {
 			p.Violated = append(p.Violated, denied.Action+"/"+rule)

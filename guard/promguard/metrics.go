@@ -25,6 +25,13 @@ const (
 	cancelled = "cancelled"
 )
 
+// Outcomes of authguard_challenges_total.
+const (
+	solved     = "solved"
+	unsolved   = "unsolved"
+	unverified = "unverified"
+)
+
 // other stands for an action or rule that the policies do not name. No policy can
 // have this name.
 const other = "(other)"
@@ -35,9 +42,10 @@ type Metrics struct {
 	setting sync.Mutex
 	effects atomic.Pointer[map[string]map[string]string] // of each rule of each action
 
-	attempts *prometheus.CounterVec
-	denials  *prometheus.CounterVec
-	settled  *prometheus.CounterVec
+	attempts   *prometheus.CounterVec
+	denials    *prometheus.CounterVec
+	settled    *prometheus.CounterVec
+	challenges *prometheus.CounterVec
 
 	// By action alone.
 	abandoned, unlocks, unaddressed, faults, degraded *prometheus.CounterVec
@@ -55,8 +63,9 @@ var (
 func New(policies []guard.Policy) (*Metrics, error) {
 	m := &Metrics{
 		attempts:    counter("attempts", "Attempts by what was decided; those whose client left before are not counted.", "action", "outcome"),
-		denials:     counter("denials", "Denials by rule; an attempt can be denied by several, and is refused only by those with effect deny.", "action", "rule", "effect"),
+		denials:     counter("denials", "Denials by rule; an attempt can be denied by several, and is refused by those with effect deny or challenge.", "action", "rule", "effect"),
 		settled:     counter("settled", "Admitted attempts by how they ended; those never settled are missing.", "action", "outcome"),
+		challenges:  counter("challenges", "Answers to challenges by what they were worth; unverified ones are faults of the challenger.", "action", "outcome"),
 		abandoned:   counter("abandoned_refunds", "Refunds that came too late and were not made.", "action"),
 		unlocks:     counter("unlocks", "Accounts whose counts were cleared.", "action"),
 		unaddressed: counter("unaddressed", "Attempts that came without a client address.", "action"),
@@ -97,6 +106,9 @@ func (m *Metrics) SetPolicies(policies []guard.Policy) error {
 		}
 		for _, outcome := range []string{succeeded, failed, cancelled} {
 			m.settled.WithLabelValues(p.Action, outcome)
+		}
+		for _, outcome := range []string{solved, unsolved, unverified} {
+			m.challenges.WithLabelValues(p.Action, outcome)
 		}
 		for _, c := range []*prometheus.CounterVec{m.abandoned, m.unlocks, m.unaddressed, m.faults, m.degraded} {
 			c.WithLabelValues(p.Action)
@@ -141,6 +153,12 @@ func (m *Metrics) Observe(_ context.Context, e guard.Event) {
 		m.settled.WithLabelValues(action, failed).Inc()
 	case guard.Cancelled:
 		m.settled.WithLabelValues(action, cancelled).Inc()
+	case guard.Solved:
+		m.challenges.WithLabelValues(action, solved).Inc()
+	case guard.Unsolved:
+		m.challenges.WithLabelValues(action, unsolved).Inc()
+	case guard.Unverified:
+		m.challenges.WithLabelValues(action, unverified).Inc()
 	case guard.Abandoned:
 		m.abandoned.WithLabelValues(action).Inc()
 	case guard.Unlocked:
@@ -155,7 +173,7 @@ func (m *Metrics) Observe(_ context.Context, e guard.Event) {
 }
 
 func (m *Metrics) vectors() []*prometheus.CounterVec {
-	return []*prometheus.CounterVec{m.attempts, m.denials, m.settled, m.abandoned, m.unlocks, m.unaddressed, m.faults, m.degraded}
+	return []*prometheus.CounterVec{m.attempts, m.denials, m.settled, m.challenges, m.abandoned, m.unlocks, m.unaddressed, m.faults, m.degraded}
 }
 
 // Describe implements [prometheus.Collector].

@@ -160,6 +160,48 @@ func TestEachDecisionIsCountedOnce(t *testing.T) {
 	}, got)
 }
 
+// puzzles is a Challenger that is solved by "right", and fails at "fault".
+type puzzles struct{}
+
+func (puzzles) Pose(token string) guard.Puzzle { return guard.Puzzle{Token: token} }
+func (puzzles) Verify(_ context.Context, _, solution string, _ guard.Attempt) (bool, error) {
+	if solution == "fault" {
+		return false, errors.New("the service is down")
+	}
+	return solution == "right", nil
+}
+
+func TestAnswersToChallengesAreCounted(t *testing.T) {
+	p := guard.Policy{Action: "login", Rules: []guard.Rule{
+		rule("all", guard.Global, 1, func(r *guard.Rule) { r.Effect = guard.Challenge }), rule("ip", guard.ByIP, 9, nil)}}
+	m, err := promguard.New([]guard.Policy{p})
+	require.NoError(t, err)
+	registry := prometheus.NewPedanticRegistry()
+	require.NoError(t, registry.Register(m))
+	g, err := guard.New(guard.Config{Store: memstore.New(memstore.Config{}), Secret: []byte(strings.Repeat("s", 32)),
+		Policies: []guard.Policy{p}, Observer: m, Challenger: puzzles{}})
+	require.NoError(t, err)
+	token := ""
+	for _, solution := range []string{"", "", "wrong", "fault", "right"} {
+		pass, err := g.Check(ctx, guard.Attempt{Action: "login", Account: "bob", IP: here, Challenge: token + "." + solution})
+		var denied *guard.Denied
+		if errors.As(err, &denied) {
+			token = denied.Challenge.Token
+			continue
+		}
+		require.NoError(t, pass.Fail(ctx))
+	}
+	require.Equal(t, map[string]float64{
+		"attempts_total{action=login,outcome=admitted}":         2,
+		"attempts_total{action=login,outcome=refused}":          3,
+		"challenges_total{action=login,outcome=solved}":         1,
+		"challenges_total{action=login,outcome=unsolved}":       3, // and two without a token
+		"challenges_total{action=login,outcome=unverified}":     1,
+		"denials_total{action=login,effect=challenge,rule=all}": 4, // and one that was lifted
+		"settled_total{action=login,outcome=failed}":            2,
+	}, counted(gather(t, registry)))
+}
+
 // OB-01: clients, accounts and addresses, make no series.
 func TestTenThousandAccountsMakeNoSeries(t *testing.T) {
 	b := newBench(t, policies.Default()...)

@@ -119,11 +119,17 @@ func (s *Service) refuse(w http.ResponseWriter, r *http.Request, err error, page
 		writeBody(w, p.Status, p)
 		return
 	}
+	if c := p.Challenge; c != nil {
+		v.Challenge = &pages.Challenge{Token: c.Token, Bits: c.Params["bits"]}
+	}
 	title := p.Title
 	if page == pages.Login && p.Status == http.StatusTooManyRequests {
-		v.OfferReset = true
-		if p.Error == "rate_limited" {
+		v.OfferReset = p.Challenge == nil
+		switch p.Error {
+		case "rate_limited":
 			title += " at this account or from this address, perhaps by somebody else"
+		case "challenge_required":
+			title = "Too many wrong passwords come from this address, or from everywhere"
 		}
 	}
 	v.Alert = strings.TrimSpace(title + ". " + p.Detail)

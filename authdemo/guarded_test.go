@@ -33,7 +33,7 @@ var guarded = map[string][]string{
 
 // unguarded are the others, and why.
 var unguarded = map[string]string{
-	"GET /healthz": "a probe", "GET /readyz": "a probe", "GET /style.css": "no secret", "GET /": "a page", "GET /login": "a page", "GET /otp": "a page",
+	"GET /healthz": "a probe", "GET /readyz": "a probe", "GET /style.css": "no secret", "GET /login.js": "no secret", "GET /solver.js": "no secret", "GET /": "a page", "GET /login": "a page", "GET /otp": "a page",
 	"GET /register": "a page", "GET /register/confirm": "a page", "GET /password-reset": "a page", "GET /account": "a page", "GET /me": "a session",
 	"GET /password-reset/confirm": "a page; what its token may do is TestOpeningLinksIsChargedToTheAddress",
 	"POST /logout":                "ends a session", "POST /api/keys": "a session, five keys in all", "POST /account/devices/revoke": "a session", "GET /dev/outbox": "development mode",

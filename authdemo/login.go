@@ -14,12 +14,12 @@ import (
 	"authguard/internal/fields"
 )
 
-// login: POST /login {email, password}. The right password settles the attempt as
+// login: POST /login {email, password, challenge?}. The right password settles the attempt as
 // a success although a code may still be owed: the limits here bound guesses at the
 // password, and those at the code are counted by otp.
 func (s *Service) login(w http.ResponseWriter, r *http.Request, in fields.Values) error {
 	var account accounts.Account
-	attempt := guard.Attempt{Action: actLogin, Account: in["email"], IP: httpguard.ClientIP(r), Device: s.device(r)}
+	attempt := guard.Attempt{Action: actLogin, Account: in["email"], IP: httpguard.ClientIP(r), Device: s.device(r), Challenge: in["challenge"]}
 	ok, err := s.guard.Do(r.Context(), attempt, func(ctx context.Context, pass *guard.Pass) (bool, error) {
 		leave, err := s.enterGate(ctx, attempt.IP)
 		if err != nil {

@@ -50,6 +50,9 @@ func (s *Service) recoverPanics(next http.Handler) http.Handler {
 // contentPolicy permits one style sheet and forms to ourselves, nothing else.
 const contentPolicy = "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
+// scriptPolicy permits the login page's script besides, its worker and its requests.
+const scriptPolicy = contentPolicy + "; script-src 'self'; worker-src 'self'; connect-src 'self'"
+
 func (s *Service) securityHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

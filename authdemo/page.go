@@ -69,6 +69,9 @@ func (s *Service) render(w http.ResponseWriter, r *http.Request, status int, p p
 	if a, ok := r.Context().Value(userKey{}).(accounts.Account); ok && p == pages.Account {
 		v.Factor = s.factorView(r, a.ID, v.Factor)
 	}
+	if p == pages.Login {
+		w.Header().Set("Content-Security-Policy", scriptPolicy)
+	}
 	if err := pages.Render(w, status, p, v); err != nil {
 		s.cfg.Log.ErrorContext(r.Context(), "page cannot be drawn", "err", err)
 		http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)

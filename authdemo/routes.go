@@ -48,7 +48,9 @@ func (s *Service) routes() http.Handler {
 	r.Use(s.logRequests, s.recoverPanics, s.securityHeaders, middleware.GetHead)
 	r.Get("/healthz", s.healthz)
 	r.Get("/readyz", s.readyz)
-	r.Get("/style.css", pages.Style)
+	for _, name := range []string{"style.css", "login.js", "solver.js"} {
+		r.Get("/"+name, pages.File(name))
+	}
 	r.With(s.clients).Get("/metrics", s.metrics)
 
 	r.Group(func(r chi.Router) {
@@ -74,7 +76,7 @@ func (s *Service) routes() http.Handler {
 
 		r.Group(func(r chi.Router) {
 			r.Use(s.sessions.LoadAndSave)
-			r.Post("/login", s.form(actLogin, pages.Login, s.login, "email", "password"))
+			r.Post("/login", s.form(actLogin, pages.Login, s.login, "email", "password", "challenge?"))
 			r.Get("/otp", s.otpPage)
 			r.Post("/otp", s.asAwaited(s.form(actOTP, pages.OTP, s.otp, "code")))
 			r.Post("/logout", s.logout)

@@ -9,6 +9,7 @@ import (
 
 	"authguard/authdemo/accounts"
 	"authguard/authdemo/password"
+	"authguard/authdemo/proofofwork"
 	"authguard/authdemo/secondfactor"
 	"authguard/guard"
 	"authguard/guard/httpguard"
@@ -51,14 +52,15 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	}
 	s.exposed = expose(metrics, cfg.Store)
 	if s.guard, err = guard.New(guard.Config{
-		Store:     cfg.Store,
-		Secret:    cfg.Secret,
-		Policies:  cfg.Policies,
-		Resolve:   s.resolve,
-		Instances: cfg.Instances,
-		Observer:  guard.Observers{newObserver(cfg.Log, cfg.Now), guard.NewOutageLog(cfg.Log, 0, cfg.Now), metrics},
-		Recorder:  cfg.Recorder,
-		Now:       cfg.Now,
+		Store:      cfg.Store,
+		Secret:     cfg.Secret,
+		Policies:   cfg.Policies,
+		Resolve:    s.resolve,
+		Instances:  cfg.Instances,
+		Challenger: proofofwork.Challenger{},
+		Observer:   guard.Observers{newObserver(cfg.Log, cfg.Now), guard.NewOutageLog(cfg.Log, 0, cfg.Now), metrics},
+		Recorder:   cfg.Recorder,
+		Now:        cfg.Now,
 	}); err != nil {
 		return nil, err
 	}

@@ -58,6 +58,7 @@ func newAttack(c *campaign, t tactic, budget int) (*attack, error) {
 	var err error
 	a.guard, err = guard.New(guard.Config{
 		Store: a.store, Secret: []byte(strings.Repeat("explain ", 4)), Policies: []guard.Policy{c.whole}, Opaque: true, Resolve: resolve, Now: clock,
+		Challenger: solver{},
 	})
 	if err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func newAttack(c *campaign, t tactic, budget int) (*attack, error) {
 // it has gone through all that the policy remembers, had its number of attempts.
 func (a *attack) run(ctx context.Context) error {
 	end := a.start + a.life.Microseconds()
-	enough := a.start + min(a.life, memory(a.policy)).Microseconds()
+	enough := a.start + min(a.life, memory(a.policy, a.scenario)).Microseconds()
 	for calls := 0; len(a.admitted) < a.budget || a.now <= enough; calls++ {
 		if calls%1024 == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -181,7 +182,7 @@ func (a *attack) ask(ctx context.Context, attempt guard.Attempt) ([]guard.Status
 			return denying, err
 		}
 	}
-	pass, err := a.guard.Check(ctx, attempt)
+	pass, err := a.check(ctx, attempt, a.solves)
 	if denied := (*guard.Denied)(nil); errors.As(err, &denied) {
 		return a.denyingOf(denied.Limits()), nil
 	}

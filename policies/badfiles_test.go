@@ -144,10 +144,10 @@ var badFiles = map[string][]struct{ file, want string }{
 		{`a: {r: {by: "part:", limit: 5 per 1s}}`, `1:13: a/r: by is "part:", want ` + subjects},
 		{`a: {r: {by: [ip], limit: 5 per 1s}}`, `1:13: a/r: by is a list, want ` + subjects},
 		{`a: {r: {by: ip, limit: 5 per 1s, counts: failure}}`, `1:42: a/r: counts is "failure", want attempts or failures`},
-		{`a: {r: {by: ip, limit: 5 per 1s, effect: true}}`, `1:42: a/r: effect is true, want deny, silent or observe`},
+		{`a: {r: {by: ip, limit: 5 per 1s, effect: true}}`, `1:42: a/r: effect is true, want deny, challenge, silent or observe`},
 		{`a: {r: {by: ip, limit: 5 per 1s, on_outage: open}}`, `1:45: a/r: on_outage is "open", want local, deny or allow`},
 		{`a: {r: {by: ip, limit: 5 per 1s, counts: failures, on_outage: allow}}`, `1:1: a: guard: policy a: rule r counts failures, so it guards a secret, which no outage may open: OnOutage is allow, want deny or local`},
-		{`a: {r: {by: ip, limit: 5 per 1s, effect: Deny}}`, `1:42: a/r: effect is "Deny", want deny, silent or observe`},
+		{`a: {r: {by: ip, limit: 5 per 1s, effect: Deny}}`, `1:42: a/r: effect is "Deny", want deny, challenge, silent or observe`},
 	},
 	"actions and rules": {
 		{``, `1:1: file is empty, want a map of actions`},

@@ -24,7 +24,10 @@ func (c *campaign) result(ctx context.Context) result {
 	var best result
 	start := alignedStart(c.policy)
 	all := oneAccount(c.policy, c.scenario, start)
-	if c.scenario.manyAccounts {
+	switch {
+	case c.scenario.everyNew():
+		all = []tactic{{newFirst: true, start: start, life: year}}
+	case c.scenario.manyAccounts:
 		t, err := c.manyAccounts(ctx, start, &best)
 		if err != nil {
 			return result{err: err}

@@ -16,6 +16,14 @@ func classOf(p guard.Policy, trusted bool) guard.Policy {
 	return p
 }
 
+// unlifted is p as it counts somebody who solves every challenge.
+func unlifted(p guard.Policy) guard.Policy {
+	p.Rules = slices.DeleteFunc(slices.Clone(p.Rules), asks)
+	return p
+}
+
+func asks(r guard.Rule) bool { return r.Effect == guard.Challenge }
+
 // tellsDevices reports that p counts trusted clients apart.
 func tellsDevices(p guard.Policy) bool {
 	return slices.ContainsFunc(p.Rules, func(r guard.Rule) bool { return r.Clients == guard.TrustedClients })

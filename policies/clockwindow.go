@@ -38,10 +38,14 @@ func clockWindows(p guard.Policy) []int64 {
 	return all
 }
 
-// memory is for how long p remembers, streaks apart, which are short.
-func memory(p guard.Policy) time.Duration {
+// memory is for how long p remembers those of s who come again, streaks apart,
+// which are short.
+func memory(p guard.Policy, s scenario) time.Duration {
 	longest := day
 	for _, r := range p.Rules {
+		if s.everyNew() && s.level(r.By) == itself {
+			continue
+		}
 		for _, l := range r.Limits {
 			if _, w, ok := numbers(l); ok && r.Effect != guard.Observe {
 				longest = max(longest, 2*w)

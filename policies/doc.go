@@ -34,7 +34,7 @@
 //	shared   a name: state that rules of several actions count in together
 //	clients  all (default), untrusted or trusted: those with a device cookie of the account
 //	counts   attempts (default) or failures
-//	effect   deny (default), silent or observe
+//	effect   deny (default), challenge, silent or observe
 //	on_outage local (default), deny or allow: what the rule does while the store is down (guard.Outage)
 //
 // Windows also take a list, and a rule may combine laws: all of them must admit
@@ -49,6 +49,13 @@
 //	login:
 //	  streak:   {by: account, shared: password, backoff: {free: 10, base: 30s, max: 1h, lock: 80}}
 //	  spraying: {by: ip, distinct: account, limit: 10 per 1h, counts: failures}
+//
+// A rule with effect challenge has the client solve one instead of waiting, where the
+// application can pose them (guard.Config.Challenger). Elsewhere it denies or, by
+// global, only observes:
+//
+//	login:
+//	  spraying: {by: ip, distinct: account, limit: 10 per 1h, counts: failures, effect: challenge}
 //
 // Owners whom an application tells apart from strangers, by guard.TrustDevice,
 // have limits of their own, so that no stranger can keep them out:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -79,6 +80,11 @@ type Left struct {
 	// DevicesSpared says of a Botnet that nothing it does refuses an owner who
 	// comes with a device cookie: the rules for trusted clients count nobody else.
 	DevicesSpared bool
+
+	// Asked says that rules ask the guesser for challenges, and Solver that it solves
+	// them all, or pays somebody who does; otherwise it solves none. There is a row
+	// of a solver where that brings more than the row before it.
+	Asked, Solver bool
 }
 
 // Figure is a number of attempts.
@@ -114,6 +120,7 @@ const (
 	AllAccounts Guesser = "one address, all accounts"
 	IPv6Network Guesser = "one IPv6 network, all accounts" // the widest that a rule counts by
 	Botnet      Guesser = "botnet, one account"            // any number of addresses
+	BotnetAll   Guesser = "botnet, all accounts"           // each as often as it likes; there if a rule counts all together
 
 	// StolenDevice has a device cookie of the account, made when the attack
 	// begins, and any number of addresses. It is there if a rule counts trusted
@@ -153,6 +160,9 @@ func explain(ctx context.Context, ps []guard.Policy, budget int) (Explanation, e
 		results := make(map[scenario]*result) // guessers whom the policy cannot tell apart fare alike
 		for _, row := range rows(p) {
 			of := classOf(p, row.Guesser == StolenDevice)
+			if row.Solver {
+				of = unlifted(of)
+			}
 			s := reduce(of, row)
 			res := results[s]
 			if res == nil {
@@ -175,5 +185,12 @@ func explain(ctx context.Context, ps []guard.Policy, budget int) (Explanation, e
 			return nil, fmt.Errorf("policies: explain %s, %s: %w", all[i].Action, all[i].Guesser, err)
 		}
 	}
-	return all, nil
+	return slices.CompactFunc(all, solvedInVain), nil
+}
+
+// solvedInVain reports that b is a solver who gets what a does, who is none.
+func solvedInVain(a, b Left) bool {
+	solver := a
+	solver.Solver = true
+	return b.Solver && b == solver
 }

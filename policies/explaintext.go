@@ -66,6 +66,9 @@ func (l Left) who() string {
 	if l.Owner != AnyOwner {
 		s += ", owner " + string(l.Owner)
 	}
+	if l.Solver {
+		s += ", challenges solved"
+	}
 	return s
 }
 
@@ -92,6 +95,10 @@ func (l Left) notes() []string {
 	}
 	if l.DevicesSpared {
 		all = append(all, "An owner on a known device is never refused by a botnet, nor by anybody behind the same address.")
+	}
+	if l.Asked {
+		all = append(all, "Whoever solves challenges, or pays for it, gets what the rows say that end so, and no more where there is none.",
+			"Where no challenge can be asked for, rules that would ask deny instead, and those by global bound nobody.")
 	}
 	return all
 }

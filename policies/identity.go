@@ -52,6 +52,8 @@ func (h *identities) Pop() any {
 func (a *attack) attempt(l *lane, who *identity) guard.Attempt {
 	account, addr := 0, oneAddress
 	switch {
+	case a.everyNew():
+		account, addr = who.number, botAddress(who.number)
 	case a.network > 0:
 		account, addr = who.number, networkAddress(l.number)
 	case a.manyAddresses:

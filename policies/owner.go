@@ -13,7 +13,7 @@ import (
 func (a *attack) ownerComes(ctx context.Context) error {
 	attempt := a.attemptAt(0, ownerAddress)
 	attempt.Device = a.ownerCookie
-	pass, err := a.guard.Check(ctx, attempt)
+	pass, err := a.check(ctx, attempt, true)
 	if denied := (*guard.Denied)(nil); errors.As(err, &denied) && !denied.Locked {
 		a.ownerAt += denied.RetryAfter.Microseconds()
 		return nil

@@ -121,7 +121,7 @@ Api:
 		`p.yaml:3:44: login/account: limit "5 per 900": 900 has no unit, write 900s`,
 		`p.yaml:3:56: login/account: unknown key "count", did you mean counts?`,
 		`p.yaml:4:3: login/ip has no by, want account, ip, ip/BITS with 32 to 128 bits, ip+account, device, api_key, tenant, global or part:NAME`,
-		`p.yaml:4:42: login/ip: effect is "drop", want deny, silent or observe`,
+		`p.yaml:4:42: login/ip: effect is "drop", want deny, challenge, silent or observe`,
 		`p.yaml:5:1: action "Api": want 1 to 32 of a-z, 0-9 and _`,
 		`p.yaml:6:30: Api/key: bucket 10 has no refill, want for instance refill: 1 per 1s`,
 	}, "\n"))

@@ -146,7 +146,7 @@ func (rr *ruleReader) key(key, n *yaml.Node) {
 	case "counts":
 		rule.Counts = oneOf(rr.reader, n, rr.where, "counts", guard.Attempts, guard.Failures)
 	case "effect":
-		rule.Effect = oneOf(rr.reader, n, rr.where, "effect", guard.Deny, guard.Silent, guard.Observe)
+		rule.Effect = oneOf(rr.reader, n, rr.where, "effect", guard.Deny, guard.Challenge, guard.Silent, guard.Observe)
 	case "on_outage":
 		rule.OnOutage = oneOf(rr.reader, n, rr.where, "on_outage", guard.OutageLocal, guard.OutageDeny, guard.OutageAllow)
 	default:

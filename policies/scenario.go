@@ -11,7 +11,7 @@ import (
 
 // rows are the guessers whom p is explained for, without figures.
 func rows(p guard.Policy) []Left {
-	all := rowsOf(classOf(p, false), OneAddress, AllAccounts, IPv6Network, Botnet)
+	all := rowsOf(classOf(p, false), OneAddress, AllAccounts, IPv6Network, Botnet, BotnetAll)
 	for i := range all {
 		all[i].DevicesSpared = all[i].Guesser == Botnet && sparesDevices(p)
 	}
@@ -24,11 +24,12 @@ func rows(p guard.Policy) []Left {
 // rowsOf are those of the guessers, for whom the rules of p count.
 func rowsOf(p guard.Policy, guessers ...Guesser) []Left {
 	unit, owners := Attempts, []Owner{AnyOwner}
-	network := defaultBits
+	network, together, asked := defaultBits, false, slices.ContainsFunc(p.Rules, asks)
 	for _, r := range p.Rules {
 		if r.Effect == guard.Observe {
 			continue
 		}
+		together = together || r.By == guard.Global
 		account, bits := kindOf(r.By)
 		if bits > 0 {
 			network = min(network, bits)
@@ -49,13 +50,19 @@ func rowsOf(p guard.Policy, guessers ...Guesser) []Left {
 		switch {
 		case g == IPv6Network && network == defaultBits:
 			continue
+		case g == BotnetAll && !together:
+			continue
 		case g == IPv6Network:
 			bits, owners = network, []Owner{AnyOwner}
-		case g == AllAccounts:
+		case g == AllAccounts, g == BotnetAll:
 			owners = []Owner{AnyOwner}
 		}
 		for _, o := range owners {
-			all = append(all, Left{Action: p.Action, Unit: unit, Guesser: g, Network: bits, Owner: o})
+			row := Left{Action: p.Action, Unit: unit, Guesser: g, Network: bits, Owner: o, Asked: asked}
+			all = append(all, row)
+			if row.Solver = true; asked {
+				all = append(all, row)
+			}
 		}
 	}
 	return all
@@ -68,6 +75,7 @@ type scenario struct {
 	network       int  // bits of the IPv6 prefix in which the addresses lie, or 0
 	owner         bool // logs in
 	stolen        bool // the guesser has a device cookie of the account
+	solves        bool // all challenges
 }
 
 func reduce(p guard.Policy, row Left) scenario {
@@ -80,11 +88,12 @@ func reduce(p guard.Policy, row Left) scenario {
 		}
 	}
 	return scenario{
-		manyAccounts:  byAccount && (row.Guesser == AllAccounts || row.Guesser == IPv6Network),
-		manyAddresses: byAddress && (row.Guesser == Botnet || row.Guesser == StolenDevice),
+		manyAccounts:  byAccount && (row.Guesser == AllAccounts || row.Guesser == IPv6Network || row.Guesser == BotnetAll),
+		manyAddresses: byAddress && (row.Guesser == Botnet || row.Guesser == StolenDevice || row.Guesser == BotnetAll),
 		network:       row.Network,
 		owner:         row.Owner == LoggingIn,
 		stolen:        row.Guesser == StolenDevice,
+		solves:        row.Solver,
 	}
 }
 
@@ -111,6 +120,9 @@ func (s scenario) level(by guard.By) level {
 
 // varies reports that the guesser has any number of identities to choose from.
 func (s scenario) varies() bool { return s.manyAccounts || s.manyAddresses }
+
+// everyNew reports that nobody need come twice: no account and no address runs out.
+func (s scenario) everyNew() bool { return s.manyAccounts && s.manyAddresses }
 
 // bounded reports that some rule of p bounds what s gets. How many different
 // identities it may use says nothing unless each of them is bounded too.

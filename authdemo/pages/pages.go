@@ -30,18 +30,22 @@ const (
 // A View is what a page shows.
 type View struct {
 	Development bool
-	Notice      string // good news, told to screen readers as well
-	Alert       string // what went wrong
-	OfferReset  bool   // beside Alert: a new password would help
-	User        string // who is logged in
-	Email       string // what was typed
-	Invalid     string // the field of the form that Alert is about
-	Token       string // of the mailed link
-	Key         string // a new API key, shown once
-	Factor      Factor // on the account page
-	Data        any    // of the page: see its template
-	Page        Page   // is set by Render
+	Notice      string     // good news, told to screen readers as well
+	Alert       string     // what went wrong
+	OfferReset  bool       // beside Alert: a new password would help
+	User        string     // who is logged in
+	Email       string     // what was typed
+	Invalid     string     // the field of the form that Alert is about
+	Token       string     // of the mailed link
+	Key         string     // a new API key, shown once
+	Factor      Factor     // on the account page
+	Challenge   *Challenge // on the login page, if it asks for one
+	Data        any        // of the page: see its template
+	Page        Page       // is set by Render
 }
+
+// A Challenge is what the login page's script solves: see package proofofwork.
+type Challenge struct{ Token, Bits string }
 
 // A Factor is what the account page shows of the second factor.
 type Factor struct {
@@ -56,7 +60,7 @@ type Factor struct {
 	RecoveryCodes []string // new ones, shown once
 }
 
-//go:embed templates/*.html style.css
+//go:embed templates/*.html style.css *.js
 var files embed.FS
 
 var templates = func() map[Page]*template.Template {
@@ -85,10 +89,12 @@ func Render(w http.ResponseWriter, status int, p Page, v View) error {
 	return nil
 }
 
-// Style serves the style sheet.
-func Style(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Cache-Control", "public, max-age=3600")
-	http.ServeFileFS(w, r, files, "style.css")
+// File serves the style sheet or one of the scripts.
+func File(name string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "public, max-age=3600")
+		http.ServeFileFS(w, r, files, name)
+	}
 }
 
 // Sentence makes an error's text a sentence.

@@ -88,7 +88,7 @@ type collector struct {
 // way: a field that is not wanted or, where others may be, one that some reader
 // of the body would take for one that is.
 func (c *collector) wants(name string) (bool, error) {
-	if slices.Contains(c.names, name) {
+	if slices.ContainsFunc(c.names, func(n string) bool { return strings.TrimSuffix(n, "?") == name }) {
 		return true, nil
 	}
 	if !c.open {
@@ -106,7 +106,7 @@ func (c *collector) wants(name string) (bool, error) {
 // others ignore case; email[] is an array to many.
 func resembles(name, wanted string) bool {
 	bare, _, _ := strings.Cut(name, "[")
-	return strings.EqualFold(strings.TrimSpace(bare), wanted)
+	return strings.EqualFold(strings.TrimSpace(bare), strings.TrimSuffix(wanted, "?"))
 }
 
 func (c *collector) form(form url.Values) (Values, error) {
@@ -145,7 +145,7 @@ func (c *collector) add(name, value string) error {
 
 func (c *collector) all() (Values, error) {
 	for _, name := range c.names {
-		if _, given := c.values[name]; !given && !c.optional {
+		if _, given := c.values[name]; !given && !c.optional && !strings.HasSuffix(name, "?") {
 			return nil, bad("the field " + name + " is missing")
 		}
 	}

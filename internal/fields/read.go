@@ -28,8 +28,8 @@ func (e *Error) Error() string { return "fields: " + e.Detail }
 
 func bad(detail string) error { return &Error{http.StatusBadRequest, detail} }
 
-// Read reads r's body, which must consist of the named fields. Values of the
-// query string never count. The error is an *Error, or the connection's.
+// Read reads r's body, which must consist of the named fields; "name?" may be
+// missing, and is not in the Values then. Values of the query string never count. The error is an *Error, or the connection's.
 func Read(w http.ResponseWriter, r *http.Request, names ...string) (Values, error) {
 	return read(w, r, &collector{names: names})
 }

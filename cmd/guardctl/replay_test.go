@@ -66,10 +66,10 @@ func TestReplayFails(t *testing.T) {
 	bad := filepath.Join(recorded(t, "attempts.jsonl", "{}\n"), "attempts.jsonl")
 	policy, badPolicy := file(t, onePerHour), file(t, "login: {account: {by: account, limit: 5}}\n")
 	for want, args := range map[string][]string{
-		"guardctl: " + bad + ":1: no record: at is missing\n": {bad, policy},
-		"guardctl: stat " + bad + ".absent: no such file":     {bad + ".absent", policy},
-		"guardctl:\n" + badPolicy + ":1:":                     {bad, badPolicy},
-		"guardctl: policies: open " + policy + ".absent: no such file":  {bad, policy + ".absent"},
+		"guardctl: " + bad + ":1: no record: at is missing\n":          {bad, policy},
+		"guardctl: stat " + bad + ".absent: no such file":              {bad + ".absent", policy},
+		"guardctl:\n" + badPolicy + ":1:":                              {bad, badPolicy},
+		"guardctl: policies: open " + policy + ".absent: no such file": {bad, policy + ".absent"},
 	} {
 		status, out, errs := call(t, append([]string{"replay"}, args...)...)
 		require.Equal(t, statusFailed, status)

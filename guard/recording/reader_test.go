@@ -89,7 +89,7 @@ func TestARecordingOfAnySizeIsReadAsAStream(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x")
 	f, err := os.Create(name)
 	require.NoError(t, err)
-	const n = 50_000
+	const n = 10_000
 	for i := range n {
 		fmt.Fprintf(f, `{"at":%q,"is":"admitted","id":"%d","action":"login"}`+"\n", start.Add(time.Duration(i)*time.Second).Format(time.RFC3339), i+1)
 	}

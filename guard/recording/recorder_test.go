@@ -80,10 +80,10 @@ func TestFilesAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	r, err := Open(Config{Dir: dir, FileMiB: 1, Files: 3})
 	require.NoError(t, err)
-	const n = 60_000 // some 9 MiB
+	const n = 36_000 // some 5 MiB
 	for i := range n {
 		for len(r.queue) > queued/2 {
-			runtime.Gosched()
+			time.Sleep(time.Millisecond)
 		}
 		r.Record(admitted(uint64(i+1), time.Duration(i)*time.Millisecond))
 	}

@@ -7,6 +7,6 @@
 //
 // It is a module of its own, so that no peer becomes a dependency of authguard.
 // Package harness has the method; each family of measurements is a package:
-// overredis, memory, web, flood and growth. The families that need a server
+// overredis, memory, web, flood, timing and growth. The families that need a server
 // start a redis-server and end it.
 package main

@@ -120,7 +120,7 @@ var scenarios = []scenario{
 		}}
 	}},
 	{name: "Cluster, one of three killed", lasts: 7 * second, losses: 1, stage: func(t *testing.T) stage {
-		c := testserver.Cluster(t, testserver.QuickFailover...)
+		c := testserver.Cluster(t)
 		return stage{"redis+cluster://" + strings.Join(c.Addrs(), ","), []act{
 			{8 * second / 5, func() { c.CutReplica(0) }},
 			{2 * second, func() { c.Kill(0) }},

@@ -28,18 +28,22 @@ const (
 	slots     = 16384
 )
 
-// QuickFailover is what a cluster needs whose primaries are killed: without it, a
-// replica waits so long that no stall of a busy machine makes it take over.
-var QuickFailover = []string{"--cluster-node-timeout", "1000"}
+// How long a node may be silent before the others take it for dead, in milliseconds.
+// Only a cluster that is to lose a node is as quick as that: on a busy machine any
+// node may stand still for seconds.
+const (
+	patient = "60000"
+	quick   = "1000"
+)
 
 // Cluster starts a Redis Cluster and waits until it answers for all slots and every
-// replica has caught up. args are added to each server's command line.
-func Cluster(t testing.TB, args ...string) *Clustered {
+// replica has caught up. No replica takes over before [Clustered.Kill].
+func Cluster(t testing.TB) *Clustered {
 	t.Helper()
 	path := find(t, "redis-server")
 	c := &Clustered{t: t}
 	for range 2 * primaries {
-		c.nodes = append(c.nodes, startNode(t, path, args))
+		c.nodes = append(c.nodes, startNode(t, path))
 	}
 	for i, n := range c.nodes {
 		host, port, _ := net.SplitHostPort(c.nodes[0].addr)
@@ -57,6 +61,9 @@ func Cluster(t testing.TB, args ...string) *Clustered {
 		})
 	}
 	wait(t, "the cluster", c.ready)
+	for _, n := range c.nodes { // not before: nodes find each other faster when quick
+		c.must(n.client.ConfigSet(t.Context(), "cluster-node-timeout", patient).Err())
+	}
 	return c
 }
 
@@ -67,14 +74,14 @@ func (c *Clustered) must(err error) {
 	}
 }
 
-func startNode(t testing.TB, path string, args []string) *node {
+func startNode(t testing.TB, path string) *node {
 	t.Helper()
 	bus, err := freePort() // that of a high port, plus 10000, is none
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := []string{"--cluster-enabled", "yes", "--cluster-port", fmt.Sprint(bus), "--cluster-node-timeout", "15000", "--repl-diskless-sync-delay", "0"}
-	p := startRedis(t, path, append(own, args...))
+	p := startRedis(t, path, []string{"--cluster-enabled", "yes", "--cluster-port", fmt.Sprint(bus),
+		"--cluster-node-timeout", quick, "--cluster-replica-no-failover", "yes", "--repl-diskless-sync-delay", "0"})
 	client := redis.NewClient(&redis.Options{Addr: p.addr, MaxRetries: -1})
 	t.Cleanup(func() { client.Close() })
 	id, err := client.Do(t.Context(), "CLUSTER", "MYID").Text()
@@ -105,7 +112,7 @@ func (c *Clustered) ready() bool {
 		}
 		// A primary may be replaced only by replicas that others know as such.
 		known, _ := c.nodes[0].client.ClusterNodes(c.t.Context()).Result()
-		if strings.Count(known, " slave ")+strings.Count(known, ",slave ") != primaries {
+		if strings.Count(known, "slave") != primaries {
 			return false
 		}
 	}
@@ -144,8 +151,21 @@ func (c *Clustered) Nodes() []*redis.Client {
 // Primary is a client of the node that owns a slot now.
 func (c *Clustered) Primary(slot int) *redis.Client { return c.owner(slot).client }
 
-// Kill ends the node that owns a slot without a word; its replica takes over.
-func (c *Clustered) Kill(slot int) { c.owner(slot).kill() }
+// Kill ends the node that owns a slot without a word; its replica takes over, and
+// never that of another node.
+func (c *Clustered) Kill(slot int) {
+	c.t.Helper()
+	owner := c.owner(slot)
+	replicas, err := owner.client.Do(c.t.Context(), "CLUSTER", "REPLICAS", owner.id).StringSlice()
+	c.must(err)
+	for _, n := range c.nodes {
+		c.must(n.client.ConfigSet(c.t.Context(), "cluster-node-timeout", quick).Err())
+		if strings.Contains(strings.Join(replicas, "\n"), n.id+" ") {
+			c.must(n.client.ConfigSet(c.t.Context(), "cluster-replica-no-failover", "no").Err())
+		}
+	}
+	owner.kill()
+}
 
 // CutReplica keeps from the replica of a slot's owner what is written from now on, so
 // that it is lost if the owner is killed.
@@ -232,31 +252,18 @@ func (m *Move) Keys(keys ...string) {
 }
 
 // End gives the slot to its new owner, who must have all of its keys, and waits
-// until all nodes know, and by which epoch: before that, a next move would find two
-// owners. One who was told the owner, but has not heard of the epoch yet, would take
-// the slot back without a new epoch, and then lose it to the one it had not heard of.
+// until all nodes have heard of it. Before that, a next move would find two owners;
+// and the old owner must hear it from the new one, together with the epoch: if it
+// were told to take the slot back before it knew that epoch, it would claim the slot
+// with an older one of its own, which nobody would believe.
 func (m *Move) End() {
 	m.cluster.t.Helper()
 	assign := func(n *node) error {
 		return n.client.Do(m.cluster.t.Context(), "CLUSTER", "SETSLOT", m.slot, "NODE", m.to.id).Err()
 	}
 	m.cluster.must(assign(m.to))
-	m.cluster.must(assign(m.from))
 	for _, n := range m.cluster.nodes {
-		wait(m.cluster.t, n.addr, func() bool {
-			return m.cluster.ownerSeenBy(n, m.slot) == m.to && n.epochOf(m.to) == m.to.epochOf(m.to)
-		})
+		wait(m.cluster.t, n.addr, func() bool { return m.cluster.ownerSeenBy(n, m.slot) == m.to })
 	}
-}
-
-// epochOf is the configuration epoch under which n knows another, or itself.
-func (n *node) epochOf(other *node) string {
-	known, _ := n.client.ClusterNodes(context.Background()).Result()
-	for line := range strings.Lines(known) {
-		// id, address, flags, primary, ping sent, pong received, epoch, ...
-		if f := strings.Fields(line); len(f) > 6 && f[0] == other.id {
-			return f[6]
-		}
-	}
-	return "unknown to " + n.addr
+	m.cluster.must(assign(m.from)) // which ends its part of the move
 }

@@ -79,7 +79,7 @@ func startSentinel(t testing.TB, path, name, host, port string) string {
 // wait polls until done, for as long as servers may take to find each other.
 func wait(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s is not ready", what)
 		}

@@ -164,7 +164,7 @@ func TestReshardingUnderLoad(t *testing.T) {
 // got is lost, and admitted once more, never more than that; the store goes on by
 // itself.
 func TestAPrimaryIsKilledUnderLoad(t *testing.T) {
-	cluster := testserver.Cluster(t, testserver.QuickFailover...)
+	cluster := testserver.Cluster(t)
 	client := newCluster(t, cluster)
 	s, err := redisstore.New(redisstore.Config{Client: client, Timeout: 500 * time.Millisecond})
 	require.NoError(t, err)

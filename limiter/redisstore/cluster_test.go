@@ -73,7 +73,7 @@ func counts(t testing.TB, node *redis.Client) map[string]int {
 // ST-02, ST-04: keys of different subjects are asked about together, by one script a
 // slot and one message a node.
 func TestACheckIsOneMessageANode(t *testing.T) {
-	cluster := testserver.Cluster(t)
+	cluster := testserver.SharedCluster(t)
 	s := newStore(t, newCluster(t, cluster), nil)
 	keys := apart(t, cluster, 3)
 	for i, node := 0, cluster.Primary(cluster.Slot(keys[0])); ; i++ { // a second slot of the first node
@@ -117,7 +117,7 @@ func TestACheckIsOneMessageANode(t *testing.T) {
 
 // If a part of a check denies, nothing stands of the others when Take returns.
 func TestADenialGivesBackWhatOtherNodesWereCharged(t *testing.T) {
-	cluster := testserver.Cluster(t)
+	cluster := testserver.SharedCluster(t)
 	s := newStore(t, newCluster(t, cluster), nil)
 	keys := apart(t, cluster, 3)
 	full := fives(keys[1])
@@ -168,7 +168,7 @@ func TestADenialGivesBackWhatOtherNodesWereCharged(t *testing.T) {
 
 // Advisory groups are whole or not there, though nodes decide apart.
 func TestAdvisoryGroupsThatSpanNodes(t *testing.T) {
-	cluster := testserver.Cluster(t)
+	cluster := testserver.SharedCluster(t)
 	s := newStore(t, newCluster(t, cluster), nil)
 	keys := apart(t, cluster, 3)
 	fill := fives(keys[2])
@@ -215,7 +215,7 @@ func TestAdvisoryGroupsThatSpanNodes(t *testing.T) {
 
 // A script that one node has lost comes back there, and charges once.
 func TestAScriptThatOneNodeLacks(t *testing.T) {
-	cluster := testserver.Cluster(t)
+	cluster := testserver.SharedCluster(t)
 	s := newStore(t, newCluster(t, cluster), nil)
 	keys := apart(t, cluster, 3)
 	for i := range 4 {
@@ -232,7 +232,7 @@ func TestAScriptThatOneNodeLacks(t *testing.T) {
 // Stores of several processes, in any order of keys: of each key no more than its
 // limit, and whatever is refused stands nowhere.
 func TestCrowdsOnSeveralNodes(t *testing.T) {
-	cluster := testserver.Cluster(t)
+	cluster := testserver.SharedCluster(t)
 	stores := []*redisstore.Store{newStore(t, newCluster(t, cluster), nil), newStore(t, newCluster(t, cluster), nil)}
 	keys := apart(t, cluster, 3)
 	limit := limiter.SlidingWindow{Limit: 50, Window: time.Hour}
@@ -293,7 +293,7 @@ func TestAUserWithFewRightsOnACluster(t *testing.T) {
 }
 
 func TestWarningsOfACluster(t *testing.T) {
-	cluster := testserver.Cluster(t)
+	cluster := testserver.SharedCluster(t)
 	s := newStore(t, newCluster(t, cluster), nil)
 	got, err := s.Warnings(ctx)
 	require.NoError(t, err)

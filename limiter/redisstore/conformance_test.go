@@ -40,7 +40,7 @@ func TestConformance(t *testing.T) {
 
 // On a cluster the keys of a batch lie on several servers, which no one step covers.
 func TestConformanceOnACluster(t *testing.T) {
-	cluster := testserver.Cluster(t)
+	cluster := testserver.SharedCluster(t)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), ContextTimeoutEnabled: true, PoolSize: 256})
 	t.Cleanup(func() { client.Close() })
 	limitertest.CompensatingStore(t, func(t *testing.T, now func() time.Time) limiter.Store {

@@ -84,7 +84,7 @@ func wiredStore(t *testing.T, cluster *testserver.Clustered, key string) (*redis
 // A process that dies between a charge and its refund leaves the charge standing
 // until it ages out, and no more than that one.
 func TestDeathBetweenAChargeAndItsRefund(t *testing.T) {
-	cluster := testserver.Cluster(t)
+	cluster := testserver.SharedCluster(t)
 	direct := newStore(t, newCluster(t, cluster), nil)
 	keys := apart(t, cluster, 2)
 	s, w := wiredStore(t, cluster, keys[1])
@@ -110,13 +110,13 @@ func TestDeathBetweenAChargeAndItsRefund(t *testing.T) {
 	require.EqualValues(t, 4, look[1].Decision.Remaining)
 	require.Eventually(t, func() bool {
 		return direct.Peek(ctx, look) == nil && look[1].Decision.Remaining == 5
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 }
 
 // A message whose answer is lost is never sent again, whatever the client retries:
 // what it charged stands once, and what other nodes were charged is given back.
 func TestALostAnswerOfANodeChargesOnce(t *testing.T) {
-	cluster := testserver.Cluster(t)
+	cluster := testserver.SharedCluster(t)
 	direct := newStore(t, newCluster(t, cluster), nil)
 	keys := apart(t, cluster, 2)
 	for i := 0; len(keys) < 3; i++ { // a second slot of the node, so that a pipeline goes there
@@ -156,7 +156,7 @@ func TestALostAnswerOfANodeChargesOnce(t *testing.T) {
 
 // Of a message whose answer breaks off, what was answered is known, and given back.
 func TestAnAnswerThatBreaksOff(t *testing.T) {
-	cluster := testserver.Cluster(t)
+	cluster := testserver.SharedCluster(t)
 	direct := newStore(t, newCluster(t, cluster), nil)
 	keys := apart(t, cluster, 1)
 	for i := 0; len(keys) < 2; i++ {
@@ -188,7 +188,7 @@ func TestADeadlineCutsCallsOfANode(t *testing.T) {
 	charges := fives(keys...)
 	_, err = patient.Take(ctx, charges)
 	require.NoError(t, err)
-	require.NoError(t, cluster.Primary(cluster.Slot(keys[0])).ClientPause(ctx, 5*time.Second).Err())
+	require.NoError(t, cluster.Primary(cluster.Slot(keys[0])).ClientPause(ctx, 2*time.Minute).Err())
 	for name, call := range map[string]func() error{
 		"take":   func() error { _, err := s.Take(ctx, fives(keys...)); return err },
 		"peek":   func() error { return s.Peek(ctx, fives(keys...)) },
@@ -197,7 +197,7 @@ func TestADeadlineCutsCallsOfANode(t *testing.T) {
 	} {
 		start := time.Now()
 		require.ErrorIs(t, call(), context.DeadlineExceeded, name)
-		require.Less(t, time.Since(start), 2*time.Second, name)
-		require.Eventually(t, func() bool { return remaining(t, patient, keys[1])[0] >= 4 }, 5*time.Second, 10*time.Millisecond, name)
+		require.Less(t, time.Since(start), 30*time.Second, name)
+		require.Eventually(t, func() bool { return remaining(t, patient, keys[1])[0] >= 4 }, 20*time.Second, 10*time.Millisecond, name)
 	}
 }

@@ -59,7 +59,7 @@ func TestGivingUpNeverStopsTheLine(t *testing.T) {
 				s.Take(hurried, batch(fmt.Sprint("k", i))) // decided or given up
 			})
 		}
-		patient, cancel := context.WithTimeout(ctx, 10*time.Second)
+		patient, cancel := context.WithTimeout(ctx, time.Minute)
 		_, err := s.Take(patient, batch(fmt.Sprint("patient", round)))
 		cancel()
 		require.NoError(t, err, "round %d", round)

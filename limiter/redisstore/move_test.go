@@ -18,7 +18,7 @@ import (
 // A store that does not know yet that a slot moves, or has moved, asks the node that
 // it is sent to, and charges once.
 func TestASlotThatMoves(t *testing.T) {
-	cluster := testserver.Cluster(t)
+	cluster := testserver.SharedCluster(t)
 	s := newStore(t, newCluster(t, cluster), nil)
 	keys := append(apart(t, cluster, 2), "ag:{0}new")
 	take := func(left int64, keys ...string) {
@@ -56,7 +56,7 @@ func TestASlotThatMoves(t *testing.T) {
 // who does so waits until they can, or until his deadline, and is charged nothing
 // meanwhile. Who asks about one of them is not held up.
 func TestKeysThatAreTornApart(t *testing.T) {
-	cluster := testserver.Cluster(t)
+	cluster := testserver.SharedCluster(t)
 	s := newStore(t, newCluster(t, cluster), nil)
 	keys := []string{"ag:{torn}a", "ag:{torn}b"}
 	ok, err := s.Take(ctx, fives(keys...))
@@ -102,7 +102,7 @@ func TestKeysThatAreTornApart(t *testing.T) {
 // A hot slot moves to and fro under load: none is admitted beyond the limit, no unit
 // is lost, and nobody gets an error.
 func TestReshardingUnderLoad(t *testing.T) {
-	cluster := testserver.Cluster(t)
+	cluster := testserver.SharedCluster(t)
 	stores := []*redisstore.Store{newStore(t, newCluster(t, cluster), nil), newStore(t, newCluster(t, cluster), nil)}
 	keys := append(apart(t, cluster, 3), "ag:{0}of the same slot")
 	const limit = 20_000

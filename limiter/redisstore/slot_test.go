@@ -11,7 +11,7 @@ import (
 
 // Whatever a key looks like, its slot is the one that servers compute.
 func TestSlotsAreThoseOfTheServer(t *testing.T) {
-	cluster := testserver.Cluster(t)
+	cluster := testserver.SharedCluster(t)
 	keys := []string{"", "a", "{", "}", "{}", "{}a", "{a}", "x{a}y", "{a}{b}", "{{a}}", "}a{b}", "{a", "a}", "{}{a}", "\x00", "\xff{\xfe}", "123456789"}
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 1000 {

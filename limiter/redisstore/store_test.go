@@ -35,6 +35,11 @@ func calls(t testing.TB, c *redis.Client) map[string]int {
 	t.Helper()
 	info, err := c.Info(ctx, "commandstats").Result()
 	require.NoError(t, err)
+	return called(info)
+}
+
+// called is the same of what a server has told.
+func called(info string) map[string]int {
 	n := map[string]int{}
 	for _, m := range regexp.MustCompile(`cmdstat_([a-z|]+):calls=(\d+)`).FindAllStringSubmatch(info, -1) {
 		n[m[1]], _ = strconv.Atoi(m[2])
@@ -107,7 +112,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		_, err := s.Take(ctx, []limiter.Charge{{Key: fmt.Sprint(i), Limit: limiter.SlidingWindow{Limit: 5, Window: 100 * time.Millisecond}, Ask: limiter.Ask{Cost: 1}}})
 		require.NoError(t, err)
 	}
-	require.Eventually(t, func() bool { return client.DBSize(ctx).Val() == 0 }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return client.DBSize(ctx).Val() == 0 }, time.Minute, 20*time.Millisecond)
 }
 
 // TM-01, ME-05: a key that lost its TTL gets one, whatever touches it.
@@ -175,7 +180,7 @@ func TestADeadlineCutsEveryCall(t *testing.T) {
 	charges := batch("a", "b")
 	_, err = s.Take(ctx, charges)
 	require.NoError(t, err)
-	require.NoError(t, client.ClientPause(ctx, 3*time.Second).Err())
+	require.NoError(t, client.ClientPause(ctx, time.Minute).Err())
 	for name, call := range map[string]func() error{
 		"take":   func() error { _, err := s.Take(ctx, batch("a", "b")); return err },
 		"peek":   func() error { return s.Peek(ctx, batch("a", "b")) },
@@ -184,7 +189,7 @@ func TestADeadlineCutsEveryCall(t *testing.T) {
 	} {
 		start := time.Now()
 		require.Error(t, call(), name)
-		require.Less(t, time.Since(start), 2*time.Second, name)
+		require.Less(t, time.Since(start), 30*time.Second, name)
 	}
 }
 

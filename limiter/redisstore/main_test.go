@@ -1,0 +1,9 @@
+package redisstore_test
+
+import (
+	"testing"
+
+	"authguard/internal/testserver"
+)
+
+func TestMain(m *testing.M) { testserver.Main(m) }

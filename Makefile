@@ -33,8 +33,10 @@ test: check servers ## everything that must pass before a change goes in
 		echo 'no C compiler: tests run without -race'; race=; \
 	fi; \
 	set -x; $(GO) test $$race -shuffle=on -count=1 ./...
-	@# The attacks on all presets, which the race detector would slow down tenfold.
+	@# The attacks on all presets and the longest walks of stores, which the race
+	@# detector would slow down tenfold.
 	$(GO) test -count=1 ./policies ./cmd/guardctl
+	$(GO) test -count=1 -run 'TestConformance|TestDecisionsAreTheSame' ./limiter/...
 	@$(MAKE) vuln
 
 servers: ## the servers that tests start, installed where that is possible

@@ -199,7 +199,7 @@ func TestNoWaitIsToldWithoutARefusal(t *testing.T) {
 // OB-04: whoever reads the whole store, keys and values, finds nothing of what
 // was submitted.
 func TestTheStoreTellsNothing(t *testing.T) {
-	client := redis.NewClient(&redis.Options{Addr: testserver.Redis(t), ContextTimeoutEnabled: true})
+	client := redis.NewClient(&redis.Options{Addr: testserver.Redis(t), ContextTimeoutEnabled: true, ReadTimeout: 30 * time.Second})
 	t.Cleanup(func() { client.Close() })
 	store, err := redisstore.New(redisstore.Config{Client: client, Timeout: 30 * time.Second})
 	require.NoError(t, err)

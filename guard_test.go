@@ -46,7 +46,7 @@ const (
 var stores = map[string]func(t *testing.T, now func() time.Time) limiter.Store{
 	"memory": func(_ *testing.T, now func() time.Time) limiter.Store { return memstore.New(memstore.Config{Now: now}) },
 	"redis": func(t *testing.T, now func() time.Time) limiter.Store {
-		client := redis.NewClient(&redis.Options{Addr: testserver.Redis(t), ContextTimeoutEnabled: true})
+		client := redis.NewClient(&redis.Options{Addr: testserver.Redis(t), ContextTimeoutEnabled: true, ReadTimeout: 30 * time.Second})
 		t.Cleanup(func() { client.Close() })
 		store, err := redisstore.New(redisstore.Config{Client: client, Timeout: 30 * time.Second, Now: now})
 		require.NoError(t, err)

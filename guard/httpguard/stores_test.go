@@ -19,7 +19,7 @@ import (
 
 // HD-09: one trace has the same fields, whatever store has counted it.
 func TestFieldsAreTheSameOverEveryStore(t *testing.T) {
-	client := redis.NewClient(&redis.Options{Addr: testserver.Redis(t), ContextTimeoutEnabled: true})
+	client := redis.NewClient(&redis.Options{Addr: testserver.Redis(t), ContextTimeoutEnabled: true, ReadTimeout: 30 * time.Second})
 	defer client.Close()
 	clock := testkit.NewClock(start)
 	shared, err := redisstore.New(redisstore.Config{Client: client, Timeout: 30 * time.Second, Now: clock.Now})

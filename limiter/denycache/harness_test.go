@@ -158,6 +158,6 @@ func open(t testing.TB, c denycache.Config) *denycache.Store {
 		cancel()
 		<-done
 	})
-	require.Eventually(t, func() bool { return s.Stats().Live }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.Stats().Live }, time.Minute, time.Millisecond)
 	return s
 }

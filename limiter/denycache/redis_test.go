@@ -22,17 +22,32 @@ type instance struct {
 	breaks atomic.Int64
 }
 
+// server is a client of a Redis of t's own, and its URL.
+func server(t *testing.T) (client *redis.Client, url string) {
+	t.Helper()
+	addr := testserver.Redis(t)
+	client = redis.NewClient(&redis.Options{Addr: addr})
+	t.Cleanup(func() { client.Close() })
+	return client, "redis://" + addr + "?dial_timeout=30s&read_timeout=30s&write_timeout=30s"
+}
+
 func overRedis(t *testing.T, url string) *instance {
 	t.Helper()
 	client, err := redisstore.NewClient(url)
 	require.NoError(t, err)
 	t.Cleanup(func() { client.Close() })
 	// A test machine may be busy: a call may take its time.
-	shared, err := redisstore.New(redisstore.Config{Client: client, Timeout: 5 * time.Second})
+	shared, err := redisstore.New(redisstore.Config{Client: client, Timeout: 30 * time.Second})
 	require.NoError(t, err)
 	i := new(instance)
 	i.Store = open(t, denycache.Config{Store: shared, Channel: shared, Settle: time.Microsecond, Broken: func(error) { i.breaks.Add(1) }})
 	return i
+}
+
+// two are two processes on one Redis.
+func two(t *testing.T, url string) (a, b *instance) {
+	t.Helper()
+	return overRedis(t, url), overRedis(t, url)
 }
 
 // denies asks until the denial is answered locally.
@@ -43,7 +58,7 @@ func (i *instance) denies(t *testing.T, key string) {
 		ok, err := i.Take(ctx, []limiter.Charge{one(key, five)})
 		admitted = admitted || err == nil && ok
 		return admitted || i.Stats().Local > before
-	}, 20*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	require.False(t, admitted)
 }
 
@@ -72,10 +87,8 @@ func commands(t *testing.T, c *redis.Client, name string) int {
 }
 
 func TestARefusalIsNoRoundTrip(t *testing.T) {
-	addr := testserver.Redis(t)
-	client := redis.NewClient(&redis.Options{Addr: addr})
-	t.Cleanup(func() { client.Close() })
-	i := overRedis(t, "redis://"+addr)
+	client, url := server(t)
+	i := overRedis(t, url)
 	_, err := i.Take(ctx, []limiter.Charge{some("k", five, 5)})
 	require.NoError(t, err)
 	i.denies(t, "k")
@@ -95,8 +108,8 @@ func TestARefusalIsNoRoundTrip(t *testing.T) {
 
 // LK-07: what is unlocked or refunded through one instance is free on the other.
 func TestOverRedisWhatIsSetFreeIsFreeEverywhere(t *testing.T) {
-	url := "redis://" + testserver.Redis(t)
-	a, b := overRedis(t, url), overRedis(t, url)
+	_, url := server(t)
+	a, b := two(t, url)
 	for range 10 {
 		receipt := []limiter.Charge{some("k", five, 5)}
 		ok, err := a.Take(ctx, receipt)
@@ -121,39 +134,35 @@ func TestOverRedisWhatIsSetFreeIsFreeEverywhere(t *testing.T) {
 
 // When a server is silent, its last word counts for two seconds.
 func TestOverRedisNothingIsAnsweredInSilence(t *testing.T) {
-	addr := testserver.Redis(t)
-	client := redis.NewClient(&redis.Options{Addr: addr})
-	t.Cleanup(func() { client.Close() })
-	i := overRedis(t, "redis://"+addr)
+	client, url := server(t)
+	i := overRedis(t, url)
 	_, err := i.Take(ctx, []limiter.Charge{some("k", five, 5)})
 	require.NoError(t, err)
 	i.denies(t, "k")
 	require.NoError(t, client.ClientPause(ctx, 4*time.Second).Err())
-	require.Eventually(t, func() bool { return !i.Stats().Live }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return !i.Stats().Live }, time.Minute, 10*time.Millisecond)
 	local := i.Stats().Local
 	_, err = i.Take(ctx, []limiter.Charge{one("k", five)}) // waits for the server, or in vain
 	if err == nil {
 		require.Equal(t, local, i.Stats().Local)
 	}
-	require.Eventually(t, func() bool { return i.Stats().Live }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return i.Stats().Live }, time.Minute, 10*time.Millisecond)
 	i.denies(t, "k")
 }
 
 func TestOverRedisABrokenConnectionForgetsEverything(t *testing.T) {
-	addr := testserver.Redis(t)
-	client := redis.NewClient(&redis.Options{Addr: addr})
-	t.Cleanup(func() { client.Close() })
-	i := overRedis(t, "redis://"+addr)
+	client, url := server(t)
+	i := overRedis(t, url)
 	_, err := i.Take(ctx, []limiter.Charge{some("k", five, 5)})
 	require.NoError(t, err)
 	i.denies(t, "k")
 	require.NoError(t, client.Do(ctx, "CLIENT", "KILL", "TYPE", "pubsub").Err())
 	require.NoError(t, client.Del(ctx, "k").Err()) // which nobody tells
-	require.Eventually(t, func() bool { return i.breaks.Load() == 1 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return i.breaks.Load() == 1 }, time.Minute, time.Millisecond)
 	ok, err := i.Take(ctx, []limiter.Charge{one("k", five)})
 	require.NoError(t, err)
 	require.True(t, ok)
-	require.Eventually(t, func() bool { return i.Stats().Live }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return i.Stats().Live }, time.Minute, time.Millisecond)
 	_, err = i.Take(ctx, []limiter.Charge{some("k", five, 4)})
 	require.NoError(t, err)
 	i.denies(t, "k")
@@ -164,7 +173,7 @@ func TestOverRedisABrokenConnectionForgetsEverything(t *testing.T) {
 func TestOverRedisAFailover(t *testing.T) {
 	cluster := testserver.Sentinel(t)
 	url := "redis+sentinel://" + cluster.Sentinels + "/" + cluster.Name
-	a, b := overRedis(t, url), overRedis(t, url)
+	a, b := two(t, url)
 	client, err := redisstore.NewClient(url)
 	require.NoError(t, err)
 	t.Cleanup(func() { client.Close() })

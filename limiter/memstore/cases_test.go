@@ -105,7 +105,7 @@ func TestAKeyThatExpiresBetweenCallsIsNotImmortal(t *testing.T) {
 // clock once under each lock, so no lock is held longer than the pause between
 // two readings.
 func TestASweepHoldsNoLockForLong(t *testing.T) {
-	longest := time.Hour
+	worst := ""
 	for range 5 { // the best of some: on a busy machine a goroutine may have to wait anywhere
 		var sweeping atomic.Bool
 		var readings int
@@ -129,12 +129,15 @@ func TestASweepHoldsNoLockForLong(t *testing.T) {
 		}
 		at = at.Add(2 * time.Minute)
 		sweeping.Store(true)
+		begin := time.Now()
 		s.Sweep()
+		took := time.Since(begin)
 		require.Zero(t, s.Stats().Keys)
 		require.Greater(t, readings, 100, "many locks, not one")
-		if longest = min(longest, pause); longest < 10*time.Millisecond {
+		if pause < max(10*time.Millisecond, took/4) { // a slow machine is slow throughout
 			return
 		}
+		worst += fmt.Sprintf(" %v of %v", pause, took)
 	}
-	require.Less(t, longest, 10*time.Millisecond)
+	require.Fail(t, "a lock was held for"+worst)
 }

@@ -62,18 +62,17 @@ func TestWritesSweep(t *testing.T) {
 // ME-03: invented keys without end stay within the bound.
 func TestMemoryIsBounded(t *testing.T) {
 	c := newClock()
-	const bound = 1 << 20
 	for name, limit := range map[string]limiter.Limit{
 		"constant": limiter.FixedWindow{Limit: 100, Window: 24 * time.Hour},
 		"window":   five,
 		"large":    limiter.SlidingWindow{Limit: 1000, Window: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := memstore.New(memstore.Config{MaxBytes: bound, Now: c.Now})
-			n := 200_000 // twenty times what there is room for
+			bound, n := 256<<10, 50_000 // twenty times what there is room for
 			if name == "large" {
-				n = 20_000
+				bound, n = 1<<20, 20_000
 			}
+			s := memstore.New(memstore.Config{MaxBytes: int64(bound), Now: c.Now})
 			for i := range n {
 				cost := int64(1 + i%4)
 				if name == "large" {

@@ -20,7 +20,7 @@ import (
 
 func newCluster(t testing.TB, cluster *testserver.Clustered) *redis.ClusterClient {
 	t.Helper()
-	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), ContextTimeoutEnabled: true, PoolSize: 64})
+	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), ContextTimeoutEnabled: true, PoolSize: 64, DialTimeout: ample, ReadTimeout: ample})
 	t.Cleanup(func() { c.Close() })
 	return c
 }

@@ -75,7 +75,7 @@ func wiredStore(t *testing.T, cluster *testserver.Clustered, key string) (*redis
 	w := &wire{addr: cluster.Primary(cluster.Slot(key)).Options().Addr}
 	w.most.Store(1 << 60)
 	client := redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs: cluster.Addrs(), ContextTimeoutEnabled: true, MaxRetries: 3, Dialer: w.dial, DialerRetries: 1,
+		Addrs: cluster.Addrs(), ContextTimeoutEnabled: true, DialTimeout: ample, ReadTimeout: ample, MaxRetries: 3, Dialer: w.dial, DialerRetries: 1,
 	})
 	t.Cleanup(func() { client.Close() })
 	return newStore(t, client, nil), w

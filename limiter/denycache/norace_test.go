@@ -1,0 +1,5 @@
+//go:build !race
+
+package denycache_test
+
+const raced = false

@@ -33,6 +33,7 @@ type attack struct {
 	tried   int64 // attempts at the one account since it was last left alone
 	ownerAt int64 // when the owner comes next
 
+	asked    bool    // for a challenge, or would have been
 	admitted []int64 // when attempts got through
 	ran      int64   // how long the attack was run
 	lockedAt int     // attempts that got through before the first lock

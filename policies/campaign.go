@@ -13,6 +13,7 @@ type campaign struct {
 	policy   guard.Policy // as far as the guesser is concerned
 	scenario scenario
 	budget   int // attempts of an attack
+	asked    bool
 }
 
 // result is the best of all tactics.
@@ -46,6 +47,7 @@ func (c *campaign) result(ctx context.Context) result {
 		}
 		best.better(a)
 	}
+	best.asked = c.asked
 	return best
 }
 
@@ -53,6 +55,7 @@ func (c *campaign) carryOut(ctx context.Context, t tactic, budget int) (*attack,
 	a, err := newAttack(c, t, budget)
 	if err == nil {
 		err = a.run(ctx)
+		c.asked = c.asked || a.asked
 	}
 	return a, err
 }

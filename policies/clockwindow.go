@@ -42,6 +42,9 @@ func clockWindows(p guard.Policy) []int64 {
 // which are short.
 func memory(p guard.Policy, s scenario) time.Duration {
 	longest := day
+	if s.everyNew() {
+		longest = 0
+	}
 	for _, r := range p.Rules {
 		if s.everyNew() && s.level(r.By) == itself {
 			continue

@@ -11,6 +11,7 @@ import (
 func (a *attack) denied(l *lane, who *identity, denying []guard.Status) error {
 	var until [levels]int64
 	for _, s := range denying {
+		a.asked = a.asked || s.Effect == guard.Challenge
 		wait := s.Decision.RetryAfter
 		if s.Decision.Locked {
 			wait = s.Decision.ResetAfter // RetryAfter is only when to look again

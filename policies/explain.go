@@ -160,9 +160,6 @@ func explain(ctx context.Context, ps []guard.Policy, budget int) (Explanation, e
 		results := make(map[scenario]*result) // guessers whom the policy cannot tell apart fare alike
 		for _, row := range rows(p) {
 			of := classOf(p, row.Guesser == StolenDevice)
-			if row.Solver {
-				of = unlifted(of)
-			}
 			s := reduce(of, row)
 			res := results[s]
 			if res == nil {
@@ -171,12 +168,25 @@ func explain(ctx context.Context, ps []guard.Policy, budget int) (Explanation, e
 				wg.Go(func() {
 					slots <- struct{}{}
 					defer func() { <-slots }()
-					*res = (&campaign{p, of, s, budget}).result(ctx)
+					*res = (&campaign{whole: p, policy: of, scenario: s, budget: budget}).result(ctx)
+					if res.asked {
+						solver := &campaign{whole: p, policy: unlifted(of), scenario: reduce(unlifted(of), row), budget: budget}
+						solver.scenario.solves = true
+						r := solver.result(ctx)
+						res.solved = &r
+					}
 				})
 			}
 			at := len(all)
 			all = append(all, row)
-			fill = append(fill, func() error { res.into(&all[at]); return res.err })
+			fill = append(fill, func() error {
+				from := res
+				if row.Solver && res.solved != nil {
+					from = res.solved
+				}
+				from.into(&all[at])
+				return from.err
+			})
 		}
 	}
 	wg.Wait()
@@ -188,9 +198,9 @@ func explain(ctx context.Context, ps []guard.Policy, budget int) (Explanation, e
 	return slices.CompactFunc(all, solvedInVain), nil
 }
 
-// solvedInVain reports that b is a solver who gets what a does, who is none.
-func solvedInVain(a, b Left) bool {
-	solver := a
-	solver.Solver = true
-	return b.Solver && b == solver
+// solvedInVain reports that l is a solver who gets what the one before does, who is
+// none.
+func solvedInVain(l, before Left) bool {
+	before.Solver = true
+	return l == before
 }

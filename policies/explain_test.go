@@ -148,6 +148,46 @@ func TestWhoIsBounded(t *testing.T) {
 	require.Contains(t, e.String(), "one IPv6 /48, all accounts")
 }
 
+// A paid solver gets around the rules that ask for challenges, and around no other.
+func TestAPaidSolverIsBoundedByWhatDenies(t *testing.T) {
+	const file = `a:
+  account:  {by: account, limit: 3 per 1d}
+  ip:       {by: ip, limit: 20 per 1d}
+  spraying: {by: ip, distinct: account, limit: 2 per 1d, effect: challenge}
+  all:      {by: global, limit: 50 per 1d, effect: challenge}`
+	e := explain(t, file)
+	day := func(g policies.Guesser, solver bool) string {
+		for _, l := range e {
+			if l.Guesser == g && l.Solver == solver {
+				require.True(t, l.Asked)
+				return l.Day.String()
+			}
+		}
+		return "no row"
+	}
+	require.Equal(t, "6", day(policies.AllAccounts, false), "three guesses at each of two accounts")
+	require.Equal(t, "20", day(policies.AllAccounts, true))
+	require.Equal(t, "50", day(policies.BotnetAll, false))
+	require.Equal(t, "no limit", day(policies.BotnetAll, true))
+	require.Equal(t, "3", day(policies.Botnet, false))
+	require.Equal(t, "no row", day(policies.Botnet, true), "solving brings nothing there")
+	text := e.String()
+	require.Contains(t, text, "\n  one address, all accounts, challenges solved ")
+	require.Contains(t, text, "\n  Whoever solves challenges, or pays for it, gets what the rows say that end so, and no more where there is none.\n")
+	require.Contains(t, text, "those by global bound nobody.\n")
+
+	// A rule that denies at first and asks for longer is asked about, too.
+	e = explain(t, `a:
+  ip:   {by: ip, limit: 1 per 1h}
+  slow: {by: ip, limit: 1 per 1d, effect: challenge}`)
+	require.Equal(t, "1", day(policies.OneAddress, false))
+	require.Equal(t, "24", day(policies.OneAddress, true))
+
+	require.NotContains(t, explain(t, `a: {r: {by: global, limit: 5 per 1d}}`).String(), "challenge")
+	require.Equal(t, "9", find(t, explain(t, `a: {r: {by: global, limit: 9 per 1d}, s: {by: account, limit: 5 per 1d}, i: {by: ip, limit: 5 per 1d}}`),
+		policies.BotnetAll, policies.AnyOwner).Day.String())
+}
+
 // An account that is locked before its owner comes stays locked, unless the
 // guesser stops right before that.
 func TestOwnerIsLockedOutOrGivesNewGuesses(t *testing.T) {

@@ -19,7 +19,9 @@ type result struct {
 	figures
 	lockedAfter int
 	lockedIn    time.Duration
-	year        tactic // the best for the year
+	year        tactic  // the best for the year
+	asked       bool    // for a challenge, in any of the tactics
+	solved      *result // of a guesser who solves them, if asked
 	err         error
 }
 

@@ -21,7 +21,8 @@ login/account           5 per 15m0s and 30 per 24h0m0s                          
 login/streak            10 failures free, then 30s ×2 up to 1h0m0s, locked at 80                  by account, untrusted, shared password  failures  deny
 login/ip                about 100 per 1h0m0s                                                      by ip, untrusted                        failures  deny
 login/network           about 400 per 1h0m0s                                                      by ip/48, untrusted                     failures  deny
-login/spraying          10 different per 1h0m0s                                                   by ip, distinct account, untrusted      failures  deny
+login/spraying          10 different per 1h0m0s                                                   by ip, distinct account, untrusted      failures  challenge
+login/global            about 1000 per 10m0s                                                      by global, untrusted                    failures  challenge
 login/flood             about 300 per 1m0s                                                        by ip, untrusted                        attempts  deny
 login/flood_network     about 1200 per 1m0s                                                       by ip/48, untrusted                     attempts  deny
 login/pace              about 120 per 1m0s                                                        by account, untrusted                   attempts  deny
@@ -58,7 +59,8 @@ login/account        5 per 15m0s and 30 per 24h0m0s                            b
 login/streak         10 failures free, then 30s ×2 up to 1h0m0s, locked at 80  by account, untrusted, shared password  failures  deny
 login/ip             about 100 per 1h0m0s                                      by ip, untrusted                        attempts  deny
 login/network        about 400 per 1h0m0s                                      by ip/48, untrusted                     attempts  deny
-login/spraying       10 different per 1h0m0s                                   by ip, distinct account, untrusted      failures  deny
+login/spraying       10 different per 1h0m0s                                   by ip, distinct account, untrusted      failures  challenge
+login/global         about 1000 per 10m0s                                      by global, untrusted                    failures  challenge
 login/device         5 per 15m0s                                               by device, trusted                      attempts  deny
 login/device_streak  10 failures free, then 30s ×2 up to 1h0m0s, locked at 20  by device, trusted                      failures  deny
 login/devices        10 failures free, then 30s ×2 up to 1h0m0s, locked at 20  by account, trusted, shared password    failures  deny

@@ -93,7 +93,6 @@ func reduce(p guard.Policy, row Left) scenario {
 		network:       row.Network,
 		owner:         row.Owner == LoggingIn,
 		stolen:        row.Guesser == StolenDevice,
-		solves:        row.Solver,
 	}
 }
 

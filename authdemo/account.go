@@ -48,8 +48,8 @@ func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, in fiel
 // field is where the password was typed.
 func (s *Service) provePassword(r *http.Request, account accounts.Account, typed, field string, then func()) error {
 	attempt := guard.Attempt{Action: actReauth, Account: account.Email, IP: httpguard.ClientIP(r), Device: s.device(r)}
-	ok, err := s.guard.Do(r.Context(), attempt, func(ctx context.Context, _ *guard.Pass) (bool, error) {
-		leave, err := s.enterGate(ctx, attempt.IP)
+	ok, err := s.guard.Do(r.Context(), attempt, func(ctx context.Context, pass *guard.Pass) (bool, error) {
+		leave, err := s.enterGate(ctx, attempt.IP, pass)
 		if err != nil {
 			return false, err
 		}

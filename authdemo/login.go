@@ -21,7 +21,7 @@ func (s *Service) login(w http.ResponseWriter, r *http.Request, in fields.Values
 	var account accounts.Account
 	attempt := guard.Attempt{Action: actLogin, Account: in["email"], IP: httpguard.ClientIP(r), Device: s.device(r), Challenge: in["challenge"]}
 	ok, err := s.guard.Do(r.Context(), attempt, func(ctx context.Context, pass *guard.Pass) (bool, error) {
-		leave, err := s.enterGate(ctx, attempt.IP)
+		leave, err := s.enterGate(ctx, attempt.IP, pass)
 		if err != nil {
 			return false, err
 		}
@@ -63,9 +63,9 @@ func (s *Service) finishLogin(w http.ResponseWriter, r *http.Request, account ac
 	return nil
 }
 
-// enterGate waits for the turn to compute a password.
-func (s *Service) enterGate(ctx context.Context, addr netip.Addr) (leave func(), err error) {
-	leave, err = s.gate.Enter(ctx, addr)
+// enterGate waits for the turn to compute a password: known devices go first.
+func (s *Service) enterGate(ctx context.Context, addr netip.Addr, pass *guard.Pass) (leave func(), err error) {
+	leave, err = s.gate.Enter(ctx, password.Client{Addr: addr, Trusted: pass.Trusted()})
 	if errors.Is(err, password.ErrFull) {
 		err = guard.ErrBusy // gives the account its charge back, but not the address
 	}

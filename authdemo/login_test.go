@@ -149,7 +149,7 @@ func TestFullGateGivesTheAccountItsChargeBack(t *testing.T) {
 	w := newWorld(t, only(actLogin, byAccount, byAddress), func(c *Config) {
 		c.Gate = password.GateConfig{Slots: 1}
 	}).withOwner()
-	leave, err := w.svc.gate.Enter(t.Context(), httpguard.ClientIP(httptest.NewRequest(http.MethodGet, "/", nil)))
+	leave, err := w.svc.gate.Enter(t.Context(), password.Client{Addr: httpguard.ClientIP(httptest.NewRequest(http.MethodGet, "/", nil))})
 	require.NoError(t, err)
 	c := w.from("198.51.100.9")
 	for range 2 {
@@ -166,7 +166,7 @@ func TestHangingUpAtTheGateIsNotFree(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
 		c.Gate = password.GateConfig{Slots: 1, Waiting: 64, PerAddress: 32, MaxWait: time.Minute}
 	}).withOwner()
-	leave, err := w.svc.gate.Enter(t.Context(), netip.MustParseAddr("192.0.2.1"))
+	leave, err := w.svc.gate.Enter(t.Context(), password.Client{Addr: netip.MustParseAddr("192.0.2.1")})
 	require.NoError(t, err)
 	for range 5 {
 		ctx, hangUp := context.WithCancel(t.Context())

@@ -59,7 +59,7 @@ func (s *Service) registerConfirm(w http.ResponseWriter, r *http.Request, in fie
 func (s *Service) redeem(r *http.Request, action string, purpose accounts.Purpose, in fields.Values, use func(ctx context.Context, token, hash string) error) error {
 	var weak error
 	attempt := guard.Attempt{Action: action, IP: httpguard.ClientIP(r)}
-	ok, err := s.guard.Do(r.Context(), attempt, func(ctx context.Context, _ *guard.Pass) (bool, error) {
+	ok, err := s.guard.Do(r.Context(), attempt, func(ctx context.Context, pass *guard.Pass) (bool, error) {
 		// Looked up before the hash is computed, so that wrong tokens cost nothing.
 		email, err := s.accounts.TokenEmail(ctx, purpose, in["token"])
 		if err != nil {
@@ -68,7 +68,7 @@ func (s *Service) redeem(r *http.Request, action string, purpose accounts.Purpos
 		if weak = password.Acceptable(in["password"], email); weak != nil {
 			return false, nil
 		}
-		leave, err := s.enterGate(ctx, attempt.IP)
+		leave, err := s.enterGate(ctx, attempt.IP, pass)
 		if err != nil {
 			return false, err
 		}

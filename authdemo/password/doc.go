@@ -6,7 +6,7 @@
 // The three are independent. A login handler uses them in this order, after
 // its limiter said yes:
 //
-//	leave, err := gate.Enter(ctx, clientAddress)
+//	leave, err := gate.Enter(ctx, password.Client{Addr: clientAddress, Trusted: pass.Trusted()})
 //	if err != nil { … } // ErrFull: answer 503
 //	defer leave()
 //	ok, err := hasher.Verify(typed, account.Password)

@@ -35,25 +35,38 @@ func (c GateConfig) validate() error {
 	return nil
 }
 
+// A Client is who wants to pass a [Gate].
+type Client struct {
+	Addr    netip.Addr
+	Trusted bool // known as a device of the account that it tries
+}
+
 // A Gate bounds how many password computations run at once. The others wait,
 // each address in a queue of its own, and addresses take turns: whoever sends
 // a flood waits behind himself and not before everybody else.
 //
+// Trusted clients go first, whatever strangers send. Of four who go while strangers
+// wait one is a stranger all the same, so that nobody with devices of his own can
+// keep all strangers outside.
+//
 // When all places are taken, a newcomer takes that of the last in the longest
 // queue, unless its own would be as long: a few addresses cannot keep everybody
-// else outside.
+// else outside. A trusted client takes a stranger's, first at its own address, and
+// no stranger takes a trusted client's.
 //
 // An address here is an IPv4 address or an IPv6 /48, since one client may own all
 // of that.
 type Gate struct {
 	cfg GateConfig
 
-	mu      sync.Mutex
-	free    int
-	waiting int
-	queues  map[netip.Prefix][]*waiter // the first is served first; none is empty
-	turns   []netip.Prefix             // every key of queues once, next in turn first
+	mu                 sync.Mutex
+	free               int
+	strangers, trusted line
+	inARow             int // trusted clients who went while strangers waited
 }
+
+// maxInARow trusted clients go before a stranger does.
+const maxInARow = 3
 
 // waiter is somebody in a queue. granted is closed when the slot is its own,
 // displaced when somebody else got its place.
@@ -64,18 +77,21 @@ func NewGate(cfg GateConfig) (*Gate, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &Gate{cfg: cfg, free: cfg.Slots, queues: make(map[netip.Prefix][]*waiter)}, nil
+	return &Gate{cfg: cfg, free: cfg.Slots, strangers: newLine(), trusted: newLine()}, nil
 }
 
-// Enter waits for addr's turn. The caller must call leave once, when its
+// Enter waits for c's turn. The caller must call leave once, when its
 // computation is over. The error is [ErrFull], or the context's when the
 // client went away while it waited.
-func (g *Gate) Enter(ctx context.Context, addr netip.Addr) (leave func(), err error) {
+func (g *Gate) Enter(ctx context.Context, c Client) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	from := client(addr)
-	w, err := g.join(from)
+	from, l := prefixOf(c.Addr), &g.strangers
+	if c.Trusted {
+		l = &g.trusted
+	}
+	w, err := g.join(l, from)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +110,7 @@ func (g *Gate) Enter(ctx context.Context, addr netip.Addr) (leave func(), err er
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	if !g.abandon(from, w) {
+	if !g.abandon(l, from, w) {
 		select {
 		case <-w.granted: // at the very moment of giving up
 			g.leave()
@@ -108,89 +124,69 @@ func (g *Gate) Enter(ctx context.Context, addr netip.Addr) (leave func(), err er
 func (g *Gate) Len() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.waiting
+	return g.waiting()
 }
 
-// join takes a free slot, returning nil, or a place in the queue.
-func (g *Gate) join(from netip.Prefix) (*waiter, error) {
+func (g *Gate) waiting() int { return g.strangers.waiting + g.trusted.waiting }
+
+// join takes a free slot, returning nil, or a place in the line l.
+func (g *Gate) join(l *line, from netip.Prefix) (*waiter, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.free > 0 {
 		g.free--
 		return nil, nil
 	}
-	queue := g.queues[from]
-	if len(queue) >= g.cfg.PerAddress || g.waiting >= g.cfg.Waiting && !g.displace(len(queue)+1) {
+	here := len(g.strangers.queues[from]) + len(g.trusted.queues[from])
+	switch {
+	case here >= g.cfg.PerAddress && !(l == &g.trusted && g.strangers.displace(from)),
+		g.waiting() >= g.cfg.Waiting && !g.makeRoom(l, from):
 		return nil, ErrFull
 	}
-	if len(queue) == 0 {
-		g.turns = append(g.turns, from)
-	}
-	w := &waiter{granted: make(chan struct{}), displaced: make(chan struct{})}
-	g.queues[from] = append(queue, w)
-	g.waiting++
-	return w, nil
+	return l.add(from), nil
 }
 
-// displace takes the place of the last in the longest queue, if that is longer
-// than length, and reports whether it did.
-func (g *Gate) displace(length int) bool {
-	var longest netip.Prefix
-	for _, from := range g.turns {
-		if n := len(g.queues[from]); n > length {
-			longest, length = from, n
-		}
+// makeRoom displaces somebody for a newcomer in l, and reports whether it could.
+func (g *Gate) makeRoom(l *line, from netip.Prefix) bool {
+	own := len(l.queues[from]) + 1
+	if l == &g.trusted && g.strangers.waiting > 0 {
+		l, own = &g.strangers, 0
 	}
-	queue := g.queues[longest]
-	if len(queue) < length || len(queue) == 0 {
-		return false
-	}
-	last := len(queue) - 1
-	close(queue[last].displaced)
-	g.remove(longest, last)
-	return true
+	longest, length := l.longest()
+	return length > own && l.displace(longest)
 }
 
-// leave hands the slot to the first waiter of the address whose turn it is,
-// and sends that address to the end of the round.
+// leave hands the slot to the next.
 func (g *Gate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.waiting == 0 {
+	l := &g.trusted
+	switch {
+	case g.waiting() == 0:
 		g.free++
 		return
+	case g.strangers.waiting == 0:
+		g.inARow = 0
+	case g.trusted.waiting == 0 || g.inARow == maxInARow:
+		l, g.inARow = &g.strangers, 0
+	default:
+		g.inARow++
 	}
-	from := g.turns[0]
-	w := g.queues[from][0]
-	g.remove(from, 0)
-	if len(g.queues[from]) > 0 {
-		g.turns = append(g.turns[1:], from)
-	}
-	close(w.granted)
+	close(l.next().granted)
 }
 
 // abandon takes w out of its queue and reports whether it was still in there.
-func (g *Gate) abandon(from netip.Prefix, w *waiter) bool {
+func (g *Gate) abandon(l *line, from netip.Prefix, w *waiter) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	i := slices.Index(g.queues[from], w)
-	if i < 0 {
-		return false
+	i := slices.Index(l.queues[from], w)
+	if i >= 0 {
+		l.remove(from, i)
 	}
-	g.remove(from, i)
-	return true
+	return i >= 0
 }
 
-func (g *Gate) remove(from netip.Prefix, i int) {
-	g.waiting--
-	g.queues[from] = slices.Delete(g.queues[from], i, i+1)
-	if len(g.queues[from]) == 0 {
-		delete(g.queues, from)
-		g.turns = slices.DeleteFunc(g.turns, func(p netip.Prefix) bool { return p == from })
-	}
-}
-
-func client(addr netip.Addr) netip.Prefix {
+func prefixOf(addr netip.Addr) netip.Prefix {
 	addr = addr.Unmap().WithZone("")
 	bits := 48
 	if addr.Is4() {

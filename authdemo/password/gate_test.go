@@ -17,10 +17,15 @@ import (
 )
 
 var (
-	flood  = netip.MustParseAddr("203.0.113.1")
-	owner  = netip.MustParseAddr("198.51.100.7")
-	second = netip.MustParseAddr("198.51.100.8")
+	flood  = at("203.0.113.1")
+	owner  = at("198.51.100.7")
+	second = at("198.51.100.8")
 )
+
+func at(addr string) password.Client { return password.Client{Addr: netip.MustParseAddr(addr)} }
+
+// known is the same address with a device of the account.
+func known(c password.Client) password.Client { c.Trusted = true; return c }
 
 func newGate(t *testing.T, slots int) *password.Gate {
 	t.Helper()
@@ -29,7 +34,7 @@ func newGate(t *testing.T, slots int) *password.Gate {
 	return g
 }
 
-func enter(t *testing.T, g *password.Gate, addr netip.Addr) (leave func()) {
+func enter(t *testing.T, g *password.Gate, addr password.Client) (leave func()) {
 	t.Helper()
 	leave, err := g.Enter(t.Context(), addr)
 	require.NoError(t, err)
@@ -38,11 +43,11 @@ func enter(t *testing.T, g *password.Gate, addr netip.Addr) (leave func()) {
 
 // order sends one waiter after the other to a full gate, and tells in which
 // order they got in.
-func order(t *testing.T, g *password.Gate, addrs ...netip.Addr) []netip.Addr {
+func order(t *testing.T, g *password.Gate, addrs ...password.Client) []password.Client {
 	t.Helper()
 	var mu sync.Mutex
-	var served []netip.Addr
-	leave := enter(t, g, netip.MustParseAddr("192.0.2.1"))
+	var served []password.Client
+	leave := enter(t, g, at("192.0.2.1"))
 	var wg sync.WaitGroup
 	for _, addr := range addrs {
 		wg.Go(func() {
@@ -65,15 +70,15 @@ func order(t *testing.T, g *password.Gate, addrs ...netip.Addr) []netip.Addr {
 func TestAddressesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		got := order(t, newGate(t, 1), flood, flood, flood, flood, owner, second, owner)
-		assert.Equal(t, []netip.Addr{flood, owner, second, flood, owner, flood, flood}, got)
+		assert.Equal(t, []password.Client{flood, owner, second, flood, owner, flood, flood}, got)
 	})
 }
 
 func TestOneSubnetIsOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b, other := netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8:0:1::2"), netip.MustParseAddr("2001:db8:1::1")
+		a, b, other := at("2001:db8::1"), at("2001:db8:0:1::2"), at("2001:db8:1::1")
 		got := order(t, newGate(t, 1), a, b, other)
-		assert.Equal(t, []netip.Addr{a, other, b}, got)
+		assert.Equal(t, []password.Client{a, other, b}, got)
 	})
 }
 
@@ -84,7 +89,7 @@ func TestNeverMoreAtOnceThanSlots(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 60 {
 			wg.Go(func() {
-				leave, err := g.Enter(t.Context(), netip.AddrFrom4([4]byte{192, 0, 2, byte(i % 5)}))
+				leave, err := g.Enter(t.Context(), password.Client{Addr: netip.AddrFrom4([4]byte{192, 0, 2, byte(i % 5)}), Trusted: i%2 == 0})
 				if !assert.NoError(t, err) {
 					return
 				}
@@ -107,7 +112,7 @@ func TestPlacesAreBounded(t *testing.T) {
 		g := newGate(t, 1)
 		defer enter(t, g, owner)()
 		results := make(chan error, 100)
-		come := func(addr netip.Addr, n int) {
+		come := func(addr password.Client, n int) {
 			for range n {
 				go func() {
 					_, err := g.Enter(t.Context(), addr)
@@ -135,14 +140,79 @@ func TestPlacesAreBounded(t *testing.T) {
 	})
 }
 
+// Whoever is known goes first; one in four is a stranger as long as strangers wait.
+func TestTrustedClientsGoFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		home, office := known(owner), known(second)
+		got := order(t, newGate(t, 1), flood, flood, flood, home, home, office, home, home)
+		assert.Equal(t, []password.Client{home, office, home, flood, home, home, flood, flood}, got)
+
+		got = order(t, newGate(t, 1), flood, owner, home)
+		assert.Equal(t, []password.Client{home, flood, owner}, got, "at one address, too")
+	})
+}
+
+// LK-01: strangers who fill all places, even from the same address, keep no known
+// client outside; strangers do not displace one.
+func TestATrustedClientTakesAStrangersPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(t, 1)
+		leave := enter(t, g, at("192.0.2.1"))
+		served := map[password.Client]int{}
+		displaced := map[password.Client]int{}
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		wait := func(n int, c password.Client) {
+			for range n {
+				wg.Go(func() {
+					done, err := g.Enter(t.Context(), c)
+					mu.Lock()
+					defer mu.Unlock()
+					if err != nil {
+						assert.ErrorIs(t, err, password.ErrFull)
+						displaced[c]++
+						return
+					}
+					served[c]++
+					done()
+				})
+				synctest.Wait()
+			}
+		}
+		wait(32, flood)
+		wait(4, known(flood))
+		assert.Equal(t, map[password.Client]int{flood: 4}, displaced, "at most 32 places to one address")
+		wait(32, second)
+		assert.Equal(t, 64, g.Len())
+		wait(1, known(owner))
+		assert.Equal(t, map[password.Client]int{flood: 4, second: 1}, displaced, "the longest queue of strangers")
+		wait(28, known(flood))
+		wait(1, known(flood))
+		assert.Equal(t, map[password.Client]int{flood: 32, known(flood): 1, second: 1}, displaced, "32 known clients are enough")
+		wait(31, known(second))
+		assert.Equal(t, 64, g.Len())
+		assert.Equal(t, 32, displaced[second])
+		wait(1, owner)
+		assert.Equal(t, 1, displaced[owner], "a stranger takes no place of a known client")
+		wait(1, known(at("198.51.100.9")))
+		assert.Equal(t, 2, displaced[known(flood)], "among themselves the longest queue gives way")
+		leave()
+		wg.Wait()
+		assert.Zero(t, g.Len())
+		assert.Equal(t, 31, served[known(flood)])
+		assert.Equal(t, 31, served[known(second)])
+		enter(t, g, owner)()
+	})
+}
+
 // A few addresses that hold all places cannot keep a newcomer outside.
 func TestANewcomerTakesThePlaceOfTheLongestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(t, 1)
-		leave := enter(t, g, netip.MustParseAddr("192.0.2.1"))
+		leave := enter(t, g, at("192.0.2.1"))
 		var displaced, served atomic.Int64
 		var wg sync.WaitGroup
-		wait := func(addr netip.Addr) {
+		wait := func(addr password.Client) {
 			wg.Go(func() {
 				done, err := g.Enter(t.Context(), addr)
 				if err != nil {

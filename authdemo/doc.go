@@ -8,9 +8,9 @@
 //  1. The body is read strictly (package fields). What is malformed is charged
 //     to the client's address.
 //  2. The guard is asked. A refused request ends here: it computes no hash and
-//     learns nothing.
+//     learns nothing. A login may be asked for a challenge (package proofofwork).
 //  3. Whoever needs a password computed waits his turn at a gate (package
-//     password), so that a flood costs bounded memory and time.
+//     password), so that a flood costs bounded memory and time. Known devices go first.
 //  4. The account is looked up (package accounts) and the secret compared.
 //  5. The attempt is settled: a success gives its own charge back, and makes the
 //     browser known, so that no stranger can keep the owner out of it (device.go).

@@ -25,6 +25,9 @@
 // try. [Guard.TrustDevice] makes the browser of an owner who has succeeded known,
 // and rules may count known clients and strangers apart ([Rule.Clients]).
 //
+// A rule may ask for a [Puzzle] to be solved instead of waiting ([Challenge]), which a
+// [Challenger] of the application poses and verifies.
+//
 // A guard never allows by default: its zero value, an action without a policy,
 // an attempt without the API key, tenant or part that a rule counts by and a
 // store that does not answer are all errors. Two things a stranger can leave out

@@ -4,7 +4,7 @@
 //
 // It makes a flood dearer for whoever has only a few computers, and shows how
 // challenges work without an account at a CAPTCHA service. It slows nobody who is
-// paid: what takes a browser a second takes a processor with SHA instructions a
-// few hundredths, and a rented graphics card nothing worth telling. What bounds
-// such people are the rules that no challenge lifts.
+// paid: native code is many times as fast as a browser's script, and graphics cards
+// are made for such work. What bounds such people are the rules that no challenge
+// lifts.
 package proofofwork

@@ -39,6 +39,7 @@ func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, in fiel
 		return err
 	}
 	s.trustDevice(w, r, account)
+	s.warnOwner(r, account.Email, warnPassword)
 	s.done(w, r, http.StatusNoContent, nil, "/account", noticePassword)
 	return nil
 }
@@ -60,6 +61,7 @@ func (s *Service) provePassword(r *http.Request, account accounts.Account, typed
 		}
 		return ok, err
 	})
+	s.warnIfLocked(r, account.Email, err)
 	if err == nil && !ok {
 		err = &problem{Status: http.StatusUnauthorized, Code: errCredentials.Code, text: "The current password is wrong.", field: field}
 	}

@@ -27,11 +27,17 @@ type Config struct {
 	Instances int
 
 	// Secret is the guard's, at least 16 bytes. The keys of second factors are
-	// sealed under it, too: with another one they cannot be opened any more.
+	// sealed under it, too: with others than it and PreviousSecret they cannot be
+	// opened.
 	Secret []byte
 
+	// PreviousSecret, if not nil, is the secret before Secret, while it is being
+	// replaced; see guard.Config. The keys of second factors that it has sealed
+	// are sealed anew at their next right code.
+	PreviousSecret []byte
+
 	// Policies must name all the actions that the service guards; usually
-	// they are policies.Default with overrides.
+	// they are policies.Default with overrides. Service.Reload replaces them.
 	Policies []guard.Policy
 
 	// PublicURL is what browsers see: it decides the links in mails, the one

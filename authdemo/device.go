@@ -69,9 +69,10 @@ const allDevices = "all"
 func (s *Service) revokeDevice(w http.ResponseWriter, r *http.Request, in fields.Values) error {
 	var err error
 	if id := in["device"]; id == allDevices {
-		if err = s.accounts.RevokeDevices(r.Context(), user(r).ID); err == nil && len(s.streaks) > 0 {
+		err = s.accounts.RevokeDevices(r.Context(), user(r).ID)
+		if streaks := deviceStreaks(s.guard.Policies()); err == nil && len(streaks) > 0 {
 			// What devices had failed at: none of them can fail any more.
-			err = s.guard.Unlock(context.WithoutCancel(r.Context()), user(r).Email, s.streaks...)
+			err = s.guard.Unlock(context.WithoutCancel(r.Context()), user(r).Email, streaks...)
 		}
 	} else {
 		err = s.accounts.RevokeDevice(r.Context(), user(r).ID, id)
@@ -99,9 +100,15 @@ func deviceStreaks(policies []guard.Policy) (names []string) {
 	return names
 }
 
+// A listedDevice is one of those that the account's page lists.
+type listedDevice struct {
+	accounts.Device
+	Here bool // it is the browser that asks
+}
+
 // devices are what the account's page lists. If they cannot be found out, it lists
 // none.
-func (s *Service) devices(r *http.Request) []accounts.Device {
+func (s *Service) devices(r *http.Request) []listedDevice {
 	a, ok := r.Context().Value(userKey{}).(accounts.Account)
 	var err error
 	if !ok {
@@ -114,5 +121,10 @@ func (s *Service) devices(r *http.Request) []accounts.Device {
 	if err != nil && !errors.Is(err, errNobody) {
 		s.logFault(r, "devices not listed", err)
 	}
-	return all
+	here, _ := s.guard.Device(guardAccount(a), s.device(r))
+	listed := make([]listedDevice, len(all))
+	for i, d := range all {
+		listed[i] = listedDevice{d, d.ID == here.ID}
+	}
+	return listed
 }

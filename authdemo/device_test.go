@@ -193,3 +193,24 @@ func TestForgettingAllDevicesEndsTheirLock(t *testing.T) {
 	w.guessAt(owner, 5)
 	require.True(t, c.known())
 }
+
+// The list says which of the devices is the browser that shows it, and never of another
+// that it is.
+func TestTheListMarksThisBrowser(t *testing.T) {
+	w := newWorld(t).withOwner()
+	first := w.loggedIn("192.0.2.1")
+	w.advance(time.Hour)
+	second := w.loggedIn("192.0.2.2")
+	rows := func(c *client) (marked []bool) {
+		for _, row := range strings.SplitAfter(c.get("/account").Body.String(), "</tr>") {
+			if forgetButton.FindStringSubmatch(row) != nil && strings.Contains(row, "<tr>") {
+				marked = append(marked, strings.Contains(row, "this browser"))
+			}
+		}
+		return marked
+	}
+	require.Equal(t, []bool{false, true}, rows(first), "the one used last is first")
+	require.Equal(t, []bool{true, false}, rows(second))
+	delete(first.cookies, deviceCookie)
+	require.Equal(t, []bool{false, false}, rows(first))
+}

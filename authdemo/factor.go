@@ -83,9 +83,11 @@ func (s *Service) confirmFactor(w http.ResponseWriter, r *http.Request, in field
 		return err
 	case !ok:
 		return wrongCode("otp_confirm")
-	case wantsHTML(r):
+	}
+	s.warnOwner(r, account.Email, warnFactorOn)
+	if wantsHTML(r) {
 		s.render(w, r, http.StatusOK, pages.Account, pages.View{Notice: notices[noticeFactorOn], Factor: pages.Factor{RecoveryCodes: codes}})
-	default:
+	} else {
 		writeJSON(w, http.StatusOK, map[string][]string{"recovery_codes": codes})
 	}
 	return nil
@@ -107,6 +109,7 @@ func (s *Service) removeFactor(w http.ResponseWriter, r *http.Request, in fields
 	if err := s.accounts.DropFactor(r.Context(), account.ID); err != nil {
 		return err
 	}
+	s.warnOwner(r, account.Email, warnFactorOff)
 	s.done(w, r, http.StatusNoContent, nil, "/account", noticeFactorOff)
 	return nil
 }

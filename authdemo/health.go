@@ -21,7 +21,7 @@ func (s *Service) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), time.Second)
 	defer cancel()
 	err := s.accounts.Ping(ctx)
-	if err == nil && needsStore(s.cfg.Policies) {
+	if err == nil && needsStore(s.guard.Policies()) {
 		probe := limiter.Charge{Key: "ready", Limit: limiter.TokenBucket{Capacity: 1, Refill: 1, Per: time.Second}, Ask: limiter.Ask{Cost: 1}}
 		err = s.cfg.Store.Peek(ctx, []limiter.Charge{probe})
 	}

@@ -36,7 +36,7 @@ func (w *world) guessAt(email string, n int) {
 	}
 }
 
-func requireLocked(t *testing.T, rec *httptest.ResponseRecorder) {
+func requireLocked(t testing.TB, rec *httptest.ResponseRecorder) {
 	t.Helper()
 	require.Equal(t, http.StatusTooManyRequests, rec.Code)
 	require.Equal(t, "3600", rec.Header().Get("Retry-After"))
@@ -217,10 +217,10 @@ func TestAfterAResetTheOwnerCanAskForMailsAgain(t *testing.T) {
 		w.advance(20 * time.Minute)
 		require.Equal(t, http.StatusAccepted, w.from(fmt.Sprintf("203.0.113.%d", i)).post("/password-reset", "email", owner).Code)
 	}
-	sent := len(w.mails(owner))
+	sent := len(w.links(owner))
 	c.post("/password-reset", "email", owner)
-	require.Len(t, w.mails(owner), sent, "the day's mails are spent")
+	require.Len(t, w.links(owner), sent, "the day's mails are spent")
 	require.Equal(t, http.StatusNoContent, c.post("/password-reset/confirm", "token", w.token(owner), "password", "new words of the owner").Code)
 	c.post("/password-reset", "email", owner)
-	require.Len(t, w.mails(owner), sent+1)
+	require.Len(t, w.links(owner), sent+1)
 }

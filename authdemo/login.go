@@ -19,6 +19,7 @@ import (
 // password, and those at the code are counted by otp.
 func (s *Service) login(w http.ResponseWriter, r *http.Request, in fields.Values) error {
 	var account accounts.Account
+	guessed := false
 	attempt := guard.Attempt{Action: actLogin, Account: in["email"], IP: httpguard.ClientIP(r), Device: s.device(r), Challenge: in["challenge"]}
 	ok, err := s.guard.Do(r.Context(), attempt, func(ctx context.Context, pass *guard.Pass) (bool, error) {
 		leave, err := s.enterGate(ctx, attempt.IP, pass)
@@ -26,6 +27,7 @@ func (s *Service) login(w http.ResponseWriter, r *http.Request, in fields.Values
 			return false, err
 		}
 		defer leave()
+		guessed = followsFailures(pass)
 		// An unknown account has no hash, which costs as much to compare.
 		account, err = s.accounts.ByEmail(ctx, pass.Account)
 		if err != nil && !errors.Is(err, accounts.ErrNotFound) {
@@ -34,6 +36,7 @@ func (s *Service) login(w http.ResponseWriter, r *http.Request, in fields.Values
 		return s.hasher.Verify(in["password"], account.PasswordHash)
 	})
 	if err != nil {
+		s.warnIfLocked(r, in["email"], err)
 		return err
 	}
 	if !ok {
@@ -42,21 +45,25 @@ func (s *Service) login(w http.ResponseWriter, r *http.Request, in fields.Values
 	// Not before the password was right: until then nothing tells that there is one.
 	switch _, err := s.accounts.Factor(r.Context(), account.ID); {
 	case errors.Is(err, accounts.ErrNotFound):
-		return s.finishLogin(w, r, account)
+		return s.finishLogin(w, r, account, guessed)
 	case err != nil:
 		return err
 	}
-	if err := s.awaitCode(r.Context(), account); err != nil {
+	if err := s.awaitCode(r.Context(), account, guessed); err != nil {
 		return err
 	}
 	s.done(w, r, http.StatusOK, map[string]string{"next": "otp"}, "/otp", "")
 	return nil
 }
 
-// finishLogin is the end of every login: the last factor was right.
-func (s *Service) finishLogin(w http.ResponseWriter, r *http.Request, account accounts.Account) error {
+// finishLogin is the end of every login: the last factor was right. guessed tells
+// that this browser is new, and its login came after many that failed.
+func (s *Service) finishLogin(w http.ResponseWriter, r *http.Request, account accounts.Account, guessed bool) error {
 	if err := s.signIn(r.Context(), account); err != nil {
 		return err
+	}
+	if guessed {
+		s.warnOwner(r, account.Email, warnNewDevice)
 	}
 	s.trustDevice(w, r, account)
 	s.done(w, r, http.StatusOK, map[string]string{"email": account.Email}, "/account", "")

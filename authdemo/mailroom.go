@@ -13,7 +13,7 @@ type Mail struct {
 	To      string `json:"to"`
 	Subject string `json:"subject"`
 	Text    string `json:"text"` // plain, with the link in it
-	Link    string `json:"link"`
+	Link    string `json:"link"` // "" if there is none to open
 
 	Written time.Time `json:"-"`
 }

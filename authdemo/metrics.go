@@ -20,11 +20,11 @@ import (
 
 const minAdminToken = 16
 
-// expose serves what is measured: the guard's decisions, the process, and the
-// store if it is this process's memory.
-func expose(m *promguard.Metrics, store limiter.Store) http.Handler {
+// expose serves what is measured: the guard's decisions, the reloads of its
+// policies, the process, and the store if it is this process's memory.
+func expose(m *promguard.Metrics, reloads *reloads, store limiter.Store) http.Handler {
 	r := prometheus.NewRegistry()
-	r.MustRegister(m, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.MustRegister(m, reloads.successful, reloads.at, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if memory, ok := store.(*memstore.Store); ok {
 		r.MustRegister(promguard.Memory(memory))
 	}

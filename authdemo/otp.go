@@ -20,9 +20,12 @@ func (s *Service) otp(w http.ResponseWriter, r *http.Request, in fields.Values) 
 		if errors.Is(err, accounts.ErrNotFound) {
 			err = errNobody // it was turned off meanwhile, so the login begins anew
 		}
+		if isWrongCode(err) {
+			s.warnOwner(r, account.Email, warnCode)
+		}
 		return err
 	}
-	return s.finishLogin(w, r, account)
+	return s.finishLogin(w, r, account, s.sessions.PopBool(r.Context(), sessionGuessed))
 }
 
 // otpPage: GET /otp.
@@ -68,7 +71,13 @@ func (s *Service) useCode(ctx context.Context, f accounts.Factor, code string) (
 	if !ok {
 		return false, err
 	}
-	return unused(s.accounts.UseStep(ctx, f, step))
+	ok, err = unused(s.accounts.UseStep(ctx, f, step))
+	if resealed, old := s.codes.Reseal(f.Account, f.AppKey); ok && old {
+		if err := s.accounts.ResealFactor(ctx, f, resealed); err != nil { // at the next code, then
+			s.cfg.Log.ErrorContext(ctx, "second factor not sealed under the new secret", "err", err)
+		}
+	}
+	return ok, err
 }
 
 // unused tells a code that was used before, which counts as a failure, from a
@@ -81,5 +90,12 @@ func unused(err error) (bool, error) {
 }
 
 func wrongCode(field string) error {
-	return &problem{Status: http.StatusUnauthorized, Code: "invalid_code", text: "The code is wrong, too old or used.", field: field}
+	return &problem{Status: http.StatusUnauthorized, Code: invalidCode, text: "The code is wrong, too old or used.", field: field}
+}
+
+const invalidCode = "invalid_code"
+
+func isWrongCode(err error) bool {
+	var p *problem
+	return errors.As(err, &p) && p.Code == invalidCode
 }

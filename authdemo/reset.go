@@ -87,6 +87,7 @@ func (s *Service) resetConfirm(w http.ResponseWriter, r *http.Request, in fields
 		return err
 	}
 	s.trustDevice(w, r, account)
+	s.warnOwner(r, account.Email, warnPassword)
 	s.done(w, r, http.StatusNoContent, nil, "/login", noticePassword)
 	return nil
 }

@@ -29,9 +29,11 @@ type Service struct {
 	gate     *password.Gate
 	codes    *secondfactor.Codes
 	mails    *mailRoom
-	outbox   *Outbox      // nil unless mails stay here
-	streaks  []string     // rules of devices' failures, as "login/devices"
-	exposed  http.Handler // the metrics
+	outbox   *Outbox // nil unless mails stay here
+	lately   lately  // of what owners were told
+	counters *promguard.Metrics
+	reloads  *reloads
+	exposed  http.Handler // what is measured
 	handler  http.Handler
 }
 
@@ -46,21 +48,22 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 		s.outbox = new(Outbox)
 		s.cfg.Mailer = s.outbox
 	}
-	metrics, err := promguard.New(cfg.Policies)
-	if err != nil {
+	if s.counters, err = promguard.New(cfg.Policies); err != nil {
 		return nil, err
 	}
-	s.exposed = expose(metrics, cfg.Store)
+	s.reloads = newReloads(cfg.Now())
+	s.exposed = expose(s.counters, s.reloads, cfg.Store)
 	if s.guard, err = guard.New(guard.Config{
-		Store:      cfg.Store,
-		Secret:     cfg.Secret,
-		Policies:   cfg.Policies,
-		Resolve:    s.resolve,
-		Instances:  cfg.Instances,
-		Challenger: proofofwork.Challenger{},
-		Observer:   guard.Observers{newObserver(cfg.Log, cfg.Now), guard.NewOutageLog(cfg.Log, 0, cfg.Now), metrics},
-		Recorder:   cfg.Recorder,
-		Now:        cfg.Now,
+		Store:          cfg.Store,
+		Secret:         cfg.Secret,
+		PreviousSecret: cfg.PreviousSecret,
+		Policies:       cfg.Policies,
+		Resolve:        s.resolve,
+		Instances:      cfg.Instances,
+		Challenger:     proofofwork.Challenger{},
+		Observer:       guard.Observers{newObserver(cfg.Log, cfg.Now), guard.NewOutageLog(cfg.Log, 0, cfg.Now), s.counters},
+		Recorder:       cfg.Recorder,
+		Now:            cfg.Now,
 	}); err != nil {
 		return nil, err
 	}
@@ -73,14 +76,13 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	if err := checkActions(cfg.Policies); err != nil {
 		return nil, err
 	}
-	s.streaks = deviceStreaks(cfg.Policies)
 	if s.hasher, err = password.NewHasher(cfg.Password); err != nil {
 		return nil, err
 	}
 	if s.gate, err = password.NewGate(cfg.Gate); err != nil {
 		return nil, err
 	}
-	if s.codes, err = secondfactor.New(cfg.Secret); err != nil {
+	if s.codes, err = secondfactor.New(cfg.Secret, cfg.PreviousSecret); err != nil {
 		return nil, err
 	}
 	if s.accounts, err = accounts.Open(ctx, cfg.DB, cfg.Now); err != nil {

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -200,10 +201,15 @@ func (w *world) mails(to string) (mails []Mail) {
 	return mails
 }
 
-// token is the one in the newest mail to an address.
+// links are the mails to an address that have one.
+func (w *world) links(to string) []Mail {
+	return slices.DeleteFunc(w.mails(to), func(m Mail) bool { return m.Link == "" })
+}
+
+// token is the one in the newest link to an address.
 func (w *world) token(to string) string {
 	w.Helper()
-	mails := w.mails(to)
+	mails := w.links(to)
 	require.NotEmpty(w, mails)
 	link, err := url.Parse(mails[0].Link)
 	require.NoError(w, err)

@@ -25,6 +25,7 @@ const (
 	sessionAccount    = "account"
 	sessionAwaited    = "awaited" // its password was right, and a code is owed
 	sessionGeneration = "generation"
+	sessionGuessed    = "guessed" // of one that awaits a code: see finishLogin
 )
 
 func newSessions(store *accounts.Store, secure bool) *scs.SessionManager {
@@ -52,11 +53,12 @@ func (s *Service) signIn(ctx context.Context, a accounts.Account) error {
 // awaitCode opens a session that is good for sending the code of a second factor,
 // for five minutes and nothing else. It takes the place of whatever session there
 // was.
-func (s *Service) awaitCode(ctx context.Context, a accounts.Account) error {
+func (s *Service) awaitCode(ctx context.Context, a accounts.Account, guessed bool) error {
 	s.sessions.Remove(ctx, sessionAccount)
 	if err := s.open(ctx, sessionAwaited, a); err != nil {
 		return err
 	}
+	s.sessions.Put(ctx, sessionGuessed, guessed)
 	s.sessions.SetDeadline(ctx, time.Now().Add(awaitedLifetime)) // as the manager dates; see accounts.Sessions
 	return nil
 }

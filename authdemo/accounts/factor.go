@@ -72,6 +72,12 @@ func (s *Store) ConfirmFactor(ctx context.Context, f Factor, step int64, sums []
 	})
 }
 
+// ResealFactor replaces the sealed key of f, and nothing if it was replaced meanwhile.
+func (s *Store) ResealFactor(ctx context.Context, f Factor, appKey []byte) error {
+	_, err := s.db.ExecContext(ctx, "UPDATE second_factors SET app_key = ? WHERE account = ? AND app_key = ?", appKey, f.Account, f.AppKey)
+	return err
+}
+
 // UseStep takes the time step of a code that was right. It gives ErrUsed if that
 // step, or a later one, was taken before.
 func (s *Store) UseStep(ctx context.Context, f Factor, step int64) error {

@@ -13,7 +13,7 @@ import (
 //go:embed schema/*.sql
 var schema embed.FS
 
-const schemaVersion = 4
+const schemaVersion = 5
 
 // migrate brings the database to schemaVersion, in one transaction: of two
 // processes that start together, the second finds the work done.

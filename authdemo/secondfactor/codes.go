@@ -29,11 +29,25 @@ const skew = 1
 // Codes makes and compares second factors. It is safe for concurrent use.
 type Codes struct {
 	aead     cipher.AEAD
+	previous cipher.AEAD // nil if there was no secret before
 	compared atomic.Int64
 }
 
-// New derives the key that seals from the service's secret.
-func New(secret []byte) (*Codes, error) {
+// New derives the key that seals from the service's secret. What was sealed under
+// the previous secret, if that is not nil, can still be opened; see [Codes.Reseal].
+func New(secret, previous []byte) (*Codes, error) {
+	c := new(Codes)
+	var err error
+	if c.aead, err = sealer(secret); err == nil && previous != nil {
+		c.previous, err = sealer(previous)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func sealer(secret []byte) (cipher.AEAD, error) {
 	key, err := hkdf.Key(sha256.New, secret, nil, "authdemo second factor v1", 32)
 	if err != nil {
 		return nil, fmt.Errorf("secondfactor: %w", err)
@@ -46,7 +60,7 @@ func New(secret []byte) (*Codes, error) {
 	if err != nil {
 		return nil, fmt.Errorf("secondfactor: %w", err)
 	}
-	return &Codes{aead: aead}, nil
+	return aead, nil
 }
 
 // Compared is how many codes were compared so far, of both kinds.
@@ -64,9 +78,9 @@ func (c *Codes) NewKey(account int64, issuer, email string) (key *otp.Key, seale
 // Step compares a code with those of the present time step and of its neighbours.
 // If one is equal, it tells which step that is: the caller must take each step
 // once, and none before one that was taken. The error is that the sealed key was
-// not sealed under this secret for this account; then nothing was compared.
+// sealed under neither secret for this account; then nothing was compared.
 func (c *Codes) Step(account int64, sealed []byte, code string, now time.Time) (step int64, ok bool, err error) {
-	key, err := c.aead.Open(nil, nil, sealed, owner(account))
+	key, _, err := c.open(account, sealed)
 	if err != nil {
 		return 0, false, fmt.Errorf("secondfactor: the key of an app cannot be opened, as when the service's secret was changed: %w", err)
 	}
@@ -80,6 +94,26 @@ func (c *Codes) Step(account int64, sealed []byte, code string, now time.Time) (
 		}
 	}
 	return step, ok, nil
+}
+
+// Reseal seals a key under the present secret that was sealed under the previous one;
+// ok is false if it was not.
+func (c *Codes) Reseal(account int64, sealed []byte) (resealed []byte, ok bool) {
+	key, old, err := c.open(account, sealed)
+	if err != nil || !old {
+		return nil, false
+	}
+	return c.aead.Seal(nil, nil, key, owner(account)), true
+}
+
+// open gives the key that was sealed, and whether the previous secret did it.
+func (c *Codes) open(account int64, sealed []byte) (key []byte, old bool, err error) {
+	key, err = c.aead.Open(nil, nil, sealed, owner(account))
+	if err != nil && c.previous != nil {
+		key, err = c.previous.Open(nil, nil, sealed, owner(account))
+		old = err == nil
+	}
+	return key, old, err
 }
 
 // Clean is a code without the blanks and hyphens that people type and paste.

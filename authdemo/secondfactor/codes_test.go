@@ -15,7 +15,7 @@ import (
 
 func newCodes(t *testing.T, secret string) *secondfactor.Codes {
 	t.Helper()
-	c, err := secondfactor.New([]byte(secret))
+	c, err := secondfactor.New([]byte(secret), nil)
 	require.NoError(t, err)
 	return c
 }

@@ -81,7 +81,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err != nil {
 		return err
 	}
-	store, err := openStore(ctx, o, secret)
+	previous, err := loadPrevious(o.previousSecret, o.log)
+	if err != nil {
+		return err
+	}
+	store, err := openStore(ctx, o, secret, previous)
 	if err != nil {
 		return err
 	}
@@ -96,6 +100,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		Store:          store.Store,
 		Instances:      o.instances,
 		Secret:         secret,
+		PreviousSecret: previous,
 		Policies:       limits,
 		Development:    true, // which the address allows, as was found above
 		TrustedProxies: o.trustedProxies,
@@ -106,6 +111,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err != nil {
 		return err
 	}
+	defer reloadOnHangup(o, svc)()
 	printBanner(stdout, ln.Addr(), o, limits)
 	return serve(ctx, ln, svc, o.log, usualTimeouts)
 }

@@ -33,11 +33,16 @@ type started struct {
 
 func start(t *testing.T, dir string, args ...string) started {
 	t.Helper()
+	return startLogging(t, io.Discard, dir, args...)
+}
+
+func startLogging(t *testing.T, log io.Writer, dir string, args ...string) started {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	out := new(testkit.Buffer)
 	ended := make(chan error, 1)
 	args = append([]string{"-addr", "127.0.0.1:0", "-db", filepath.Join(dir, "demo.db")}, args...)
-	go func() { ended <- run(ctx, args, noEnv, out, io.Discard) }()
+	go func() { ended <- run(ctx, args, noEnv, out, log) }()
 	var url string
 	require.Eventually(t, func() bool {
 		m := regexp.MustCompile(`listens on (http://127\.0\.0\.1:\d+),`).FindStringSubmatch(out.String())
@@ -103,13 +108,15 @@ func guessInTurn(t *testing.T, dir string, shared ...string) {
 func TestWhatIsSaidOfTheSharedStoreAtTheStart(t *testing.T) {
 	addr, dir := testserver.Redis(t), t.TempDir()
 	secrets := map[string]string{"a": strings.Repeat("a", 32), "b": strings.Repeat("b", 32)}
-	said := func(shared, name string) string {
+	said := func(shared, name string, more ...string) string {
 		file := filepath.Join(dir, name)
 		require.NoError(t, os.WriteFile(file, []byte(secrets[name]), 0o600))
 		log := new(testkit.Buffer)
-		o, err := parseOptions([]string{shared, "-secret-file=" + file}, noEnv, log)
+		o, err := parseOptions(append([]string{shared, "-secret-file=" + file}, more...), noEnv, log)
 		require.NoError(t, err)
-		store, err := openStore(t.Context(), o, []byte(secrets[name]))
+		previous, err := loadPrevious(o.previousSecret, o.log)
+		require.NoError(t, err)
+		store, err := openStore(t.Context(), o, []byte(secrets[name]), previous)
 		require.NoError(t, err)
 		store.close()
 		require.NotContains(t, log.String(), secrets[name])
@@ -122,6 +129,10 @@ func TestWhatIsSaidOfTheSharedStoreAtTheStart(t *testing.T) {
 	require.Contains(t, first, "no persistence")
 	require.NotContains(t, said("-redis=redis://"+addr, "b"), "another secret", "after a change of the secret it is said once")
 	require.Contains(t, said("-redis=redis://"+addr, "a"), "another secret")
+	rotated := said("-redis=redis://"+addr, "b", "-previous-secret-file="+filepath.Join(dir, "a"))
+	require.NotContains(t, rotated, "another secret")
+	require.Contains(t, rotated, "the secret is being replaced")
+	require.NotContains(t, said("-redis=redis://"+addr, "b"), "another secret")
 	require.Contains(t, said("-redis=redis://127.0.0.1:1", "a"), "does not answer")
 
 	cache := "-memcached=" + testserver.Memcached(t)
@@ -132,7 +143,7 @@ func TestWhatIsSaidOfTheSharedStoreAtTheStart(t *testing.T) {
 	log := new(testkit.Buffer)
 	o, err := parseOptions([]string{"-instances", "3"}, noEnv, log)
 	require.NoError(t, err)
-	_, err = openStore(t.Context(), o, nil)
+	_, err = openStore(t.Context(), o, nil, nil)
 	require.NoError(t, err)
 	require.Contains(t, log.String(), "each of the instances admits the whole of every limit")
 }
@@ -162,6 +173,7 @@ func TestRunRefuses(t *testing.T) {
 		"want json or text":         {"-log", "xml"},
 		"unexpected argument":       {"serve"},
 		"bad.yaml:1":                {"-policies", bad},
+		"no such file":              {"-addr", "127.0.0.1:0", "-previous-secret-file", short + ".absent"},
 		"want at least 32":          {"-addr", "127.0.0.1:0", "-secret-file", short},
 		"-redis needs -secret-file": {"-redis", "redis://127.0.0.1"},
 		"-memcached needs -secret":  {"-memcached", "127.0.0.1:1"},
@@ -279,4 +291,29 @@ func TestSecretIsMadeOnce(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	require.NoError(t, err)
 	assert.Len(t, entries, 1, "nothing is left over")
+}
+
+// A new secret keeps what was counted under the one before, while the processes that
+// share a server are given it one by one.
+func TestASecretIsReplacedUnderWay(t *testing.T) {
+	dir := t.TempDir()
+	strict := filepath.Join(dir, "strict.yaml")
+	require.NoError(t, os.WriteFile(strict, []byte("login: {account: {by: account, limit: 5 per 15m, counts: failures, on_outage: deny}}\n"), 0o600))
+	shared := []string{"-redis=redis://" + testserver.Redis(t), "-policies=" + strict}
+	secrets := [2]string{filepath.Join(dir, "first"), filepath.Join(dir, "second")}
+	before := []string{"-secret-file=" + secrets[0]}
+	after := []string{"-secret-file=" + secrets[1], "-previous-secret-file=" + secrets[0]}
+	first := start(t, t.TempDir(), append(before, shared...)...)
+	second := start(t, t.TempDir(), append(after, shared...)...)
+	got := map[int]int{}
+	for i := 0; got[http.StatusTooManyRequests] < 2; i++ {
+		require.Less(t, i, 50)
+		resp, err := http.Post([]started{first, second}[i%2].url+"/login", "application/json", strings.NewReader(`{"email":"nobody@example.com","password":"wrong"}`))
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		got[resp.StatusCode]++
+	}
+	require.LessOrEqual(t, got[http.StatusUnauthorized], 5)
+	require.NoError(t, first.stop())
+	require.NoError(t, second.stop())
 }

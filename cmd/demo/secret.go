@@ -16,13 +16,26 @@ import (
 // loadSecret reads the secret in path, after making one if there is no file. It
 // warns of a file that others can read.
 func loadSecret(path string, log *slog.Logger) ([]byte, error) {
-	secret, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err = makeSecret(path); err != nil {
 			return nil, fmt.Errorf("secret cannot be made, name another place with -secret-file: %w", err)
 		}
-		secret, err = os.ReadFile(path)
+	} else if err != nil {
+		return nil, fmt.Errorf("secret: %w", err)
 	}
+	return readSecret(path, log)
+}
+
+// loadPrevious reads the secret before the present one; "" has none.
+func loadPrevious(path string, log *slog.Logger) ([]byte, error) {
+	if path == "" {
+		return nil, nil
+	}
+	return readSecret(path, log)
+}
+
+func readSecret(path string, log *slog.Logger) ([]byte, error) {
+	secret, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("secret: %w", err)
 	}

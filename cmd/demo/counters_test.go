@@ -63,7 +63,7 @@ func TestDamagedCountsAreSetAside(t *testing.T) {
 		log := new(testkit.Buffer)
 		o, err := parseOptions([]string{"-db", filepath.Join(dir, "demo.db")}, noEnv, log)
 		require.NoError(t, err)
-		store, err := openStore(t.Context(), o, nil)
+		store, err := openStore(t.Context(), o, nil, nil)
 		require.NoError(t, err)
 		require.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
 		require.Contains(t, log.String(), file+".damaged")

@@ -15,6 +15,15 @@
 // refused then. LOG is a file or the folder of a process; with several processes all
 // of them are named. Actions that the file does not name are left out.
 //
+//	guardctl erase -redis URL -secret-file FILE [-previous-secret-file FILE] [-policies FILE] [-id ID] ACCOUNT
+//
+// forgets all that is kept under an account's name in the Redis that processes
+// share, for somebody who has the right to be forgotten ([guard.Guard.Erase]). The
+// secrets and the file of policies are those of the processes; without a file, and
+// besides it, the presets. ID is what Config.Resolve gives for the account, in the
+// demo the id in its table of accounts. An account that processes forget has its
+// whole budget again. What a process keeps in its own memory goes with the process.
+//
 // It ends with status 0, with 1 when a file cannot be read or has errors, which
-// are told with file, line and column, and with 2 for wrong usage.
+// are told with file, line and column, or a server fails, and with 2 for wrong usage.
 package main

@@ -20,10 +20,13 @@ const (
 
 const usage = `usage: guardctl explain [FILE]
        guardctl replay [-json] LOG... FILE
+       guardctl erase -redis URL -secret-file FILE [-previous-secret-file FILE]
+                      [-policies FILE] [-id ID] ACCOUNT
 
 explain   what the policies of FILE leave to guessers; without FILE, the presets
 replay    what the policies of FILE would have refused of what was recorded in
           LOG, files or folders of one or more processes; -json: for programs
+erase     forget all that is counted under ACCOUNT's name and ID
 `
 
 func main() {
@@ -70,6 +73,8 @@ func command(ctx context.Context, name string, args []string, stdout io.Writer) 
 		return explain(ctx, args, stdout)
 	case "replay":
 		return replayLog(ctx, args, stdout)
+	case "erase":
+		return erase(ctx, args, stdout)
 	}
 	return usageError(fmt.Sprintf("unknown command %q", name))
 }

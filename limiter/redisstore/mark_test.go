@@ -21,10 +21,21 @@ func TestAMarkIsLeftForTheNext(t *testing.T) {
 	last, err = a.Mark(ctx, "one")
 	require.NoError(t, err)
 	require.Equal(t, "two", last)
+	for range 2 {
+		last, err = b.Marked(ctx)
+		require.NoError(t, err)
+		require.Equal(t, "one", last, "and only looked at")
+	}
 	life, err := client.PTTL(ctx, "ag:mark").Result()
 	require.NoError(t, err)
 	require.Greater(t, life, 30*24*time.Hour)
+	require.NoError(t, client.Del(ctx, "ag:mark").Err())
+	last, err = a.Marked(ctx)
+	require.NoError(t, err)
+	require.Empty(t, last)
 	require.NoError(t, client.Close())
+	_, err = a.Marked(ctx)
+	require.ErrorContains(t, err, "redisstore: ")
 	_, err = a.Mark(ctx, "one")
 	require.ErrorContains(t, err, "redisstore: ")
 }

@@ -37,7 +37,7 @@ func TestGuardKnowsNoTransportAndNoDriver(t *testing.T) {
 	allowed := []string{
 		"authguard/guard", "authguard/limiter",
 		"authguard/limiter/memstore", // what a rule may fall back on while its store is down
-		"github.com/dchest/siphash",  // with which memstore hashes keys
+		"github.com/dchest/siphash",  // by which memstore hashes keys
 	}
 	for _, p := range list(t, "-deps", "./guard") {
 		if p.Standard {

@@ -60,7 +60,7 @@ func (h *history) readGarbage(state []byte) {
 	for range 3 {
 		what := fmt.Sprintf("take %d of the state %x", cost, state)
 		defer h.noPanic(what)()
-		d, out, err := limiter.Decide(h.limit, []byte(prefix), state, h.now, limiter.Ask{Cost: cost})
+		d, out, err := h.ask(state, h.now, cost)
 		if err != nil {
 			if !errors.Is(err, limiter.ErrState) || string(out) != prefix {
 				h.fail("%s: %v, dst %q, want ErrState and nothing appended", what, err, out)

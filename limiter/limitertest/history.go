@@ -114,11 +114,21 @@ func (h *history) pick(choices ...int64) int64 { return choices[h.rnd.IntN(len(c
 // prefix is in front of every dst, where it must stay.
 const prefix = "before"
 
+// ask asks the law, whose decision has something else in it before.
+func (h *history) ask(state []byte, now, cost int64) (limiter.Decision, []byte, error) {
+	d := limiter.Decision{Allowed: true, Limit: -1, Remaining: -1, RetryAfter: -1, Delay: -1, Locked: true, ResetAfter: -1, At: -1}
+	out, err := h.limit.Take(&d, []byte(prefix), state, now, limiter.Ask{Cost: cost})
+	if err != nil && d != (limiter.Decision{}) {
+		h.fail("cost %d at %d µs: error %v, and a decision of %+v, want the zero one", cost, now, err, d)
+	}
+	return d, out, err
+}
+
 // take asks the law, and checks what is true of every answer. next is the state
 // that the key then has, and wrote whether the law appended one.
 func (h *history) take(state []byte, now, cost int64) (d limiter.Decision, next []byte, wrote bool) {
 	given := bytes.Clone(state)
-	d, out, err := limiter.Decide(h.limit, []byte(prefix), state, now, limiter.Ask{Cost: cost})
+	d, out, err := h.ask(state, now, cost)
 	if err != nil {
 		h.fail("cost %d at %s: %v", cost, h.clock(now), err)
 	}

@@ -158,7 +158,7 @@ func (h *history) checkRefused() {
 
 // refused is the error of an ask that must have one.
 func (h *history) refused(now, cost int64) error {
-	d, out, err := limiter.Decide(h.limit, []byte(prefix), h.state, now, limiter.Ask{Cost: cost})
+	d, out, err := h.ask(h.state, now, cost)
 	if err == nil || string(out) != prefix || d.Allowed {
 		h.fail("take %d at %d µs: Allowed %v, error %v, dst %q, want an error and nothing else", cost, now, d.Allowed, err, out)
 	}

@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -106,7 +107,7 @@ func (g *Guard) observeDenials(ctx context.Context, p *Pass, group int) {
 			Kind:       denialKind(r.Effect, group),
 			Action:     p.policy.action,
 			Rule:       r.Name,
-			Subject:    subjectOf(p.charges[p.present(i)].Key),
+			Subject:    strings.Clone(subjectOf(p.charges[p.present(i)].Key)), // who keeps it keeps no pass
 			RetryAfter: c.Decision.RetryAfter,
 		}
 	}

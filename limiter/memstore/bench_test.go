@@ -3,12 +3,14 @@ package memstore_test
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"math/rand/v2"
 	"runtime"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/dchest/siphash"
 	"golang.org/x/time/rate"
 
 	"authguard/limiter"
@@ -41,6 +43,42 @@ func BenchmarkHotKey(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			m.allow("ag:{0123456789abcdef}01234567")
+		}
+	})
+}
+
+// BenchmarkBatch is so many buckets on as many hot keys, in one step.
+func BenchmarkBatch(b *testing.B) {
+	for _, n := range []int{3, 9} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := memstore.New(memstore.Config{})
+			charges := make([]limiter.Charge, n)
+			for i := range charges {
+				charges[i] = limiter.Charge{Key: name(i), Limit: laws[0].limit, Ask: limiter.Ask{Cost: 1}}
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.Take(context.Background(), charges); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkHash is what the hash of a key takes, and what the one before it took.
+func BenchmarkHash(b *testing.B) {
+	key := name(7)
+	b.Run("siphash", func(b *testing.B) {
+		for b.Loop() {
+			siphash.Hash128(1, 2, []byte(key))
+		}
+	})
+	b.Run("maphash twice", func(b *testing.B) {
+		one, two := maphash.MakeSeed(), maphash.MakeSeed()
+		for b.Loop() {
+			maphash.String(one, key)
+			maphash.String(two, key)
 		}
 	})
 }

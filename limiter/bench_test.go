@@ -49,12 +49,16 @@ type returner interface {
 func (nothing) Law() string     { return "nothing" }
 func (nothing) Validate() error { return nil }
 
+// Laws are too long to be inlined.
+//
+//go:noinline
 func (l nothing) Take(d *limiter.Decision, dst, _ []byte, now int64, ask limiter.Ask) ([]byte, error) {
 	*d = limiter.Decision{}
 	d.Allowed, d.Limit, d.Remaining, d.At = true, l.limit, l.limit-ask.Cost, now
 	return dst, nil
 }
 
+//go:noinline
 func (l nothing) Return(dst, _ []byte, now int64, ask limiter.Ask) (d limiter.Decision, _ []byte, _ error) {
 	d.Allowed, d.Limit, d.Remaining, d.At = true, l.limit, l.limit-ask.Cost, now
 	return d, dst, nil

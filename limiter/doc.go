@@ -2,7 +2,7 @@
 // stores that keep their counts.
 //
 // A law ([TokenBucket], [LeakyBucket], [FixedWindow], [SlidingWindow],
-// [SlidingWindowCounter], [Backoff], [Distinct]) is a struct with its numbers: a
+// [SlidingWindowCounter], [Backoff], [Distinct], [Block]) is a struct with its numbers: a
 // [Limit]. It is pure arithmetic. Given what a
 // store remembers of a key, the instant, and how much is asked, it says yes or
 // no, how long to wait, and what to remember next. It knows no clock, no store

@@ -41,6 +41,9 @@ var backoffTwin string
 //go:embed distinct.lua
 var distinctTwin string
 
+//go:embed block.lua
+var blockTwin string
+
 // Twin implements [Scripted].
 func (l TokenBucket) Twin() (string, []int64) {
 	return bucketTwin, []int64{l.Capacity, l.Refill, l.Per.Microseconds(), 0}
@@ -76,3 +79,6 @@ func (l Backoff) Twin() (string, []int64) {
 func (l Distinct) Twin() (string, []int64) {
 	return distinctTwin, []int64{l.Limit, l.Window.Microseconds()}
 }
+
+// Twin implements [Scripted].
+func (l Block) Twin() (string, []int64) { return blockTwin, []int64{l.For.Microseconds()} }

@@ -61,10 +61,12 @@ func check(t *testing.T, open func(t *testing.T, now func() time.Time) limiter.S
 		{"the clock may be set back", clockBack},
 		{"the clock may be set forward", clockForward},
 		{"what is told belongs to one instant", oneInstant},
+		{"a block is exact and its check writes nothing", blocks},
 		{"random sequences decide as a map does", randomSequences},
 		{"a thousand at one instant get the limit", thousandAtOnce},
 		{"overlapping batches in any order", overlappingBatches},
 		{"takes and refunds at one time", takeAndRefund},
+		{"blocks, checks and their end at one time", blocksAtOneTime},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := newRig(t, open)

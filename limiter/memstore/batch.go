@@ -17,6 +17,8 @@ type item struct {
 	known    bool  // the slot has its state
 }
 
+func (it *item) writes() bool { return it.from < it.to }
+
 // shardSet is a set of shards, locked in the order of their numbers, so that
 // two batches never wait for each other in a circle.
 type shardSet [maxShards / 64]uint64
@@ -92,8 +94,9 @@ func (s *Store) takeOne(c *limiter.Charge) (bool, error) {
 	if err != nil {
 		return false, &limiter.ChargeError{Err: err}
 	}
-	if len(state) == 0 {
-		return false, nil
+	if len(state) == 0 { // a denial, or a charge that changes nothing
+		c.Taken = c.Decision.Allowed
+		return c.Taken, nil
 	}
 	sh.keepScratch(state)
 	if !known || !sh.fits(i, len(state)) {
@@ -206,7 +209,7 @@ func (b *batch) take(charges []limiter.Charge) (bool, error) {
 		return false, err
 	}
 	for i := range b.items {
-		if it, c := &b.items[i], &charges[i]; c.Taken {
+		if it, c := &b.items[i], &charges[i]; c.Taken && it.writes() {
 			if b.moved {
 				it.at, _ = it.shard.find(it.hash)
 			}
@@ -287,7 +290,7 @@ func (b *batch) mend(charges []limiter.Charge, states []byte) {
 func (b *batch) reserve(charges []limiter.Charge) error {
 	for i := range b.items {
 		it := &b.items[i]
-		if !charges[i].Taken || !b.moved && it.known && it.shard.fits(it.at, int(it.to-it.from)) {
+		if !charges[i].Taken || !it.writes() || !b.moved && it.known && it.shard.fits(it.at, int(it.to-it.from)) {
 			continue
 		}
 		b.moved = true

@@ -109,10 +109,11 @@ func (s *shard) setMark(i int, mark uint8) {
 }
 
 // untilNext is how long a key with nothing left denies one more unit. Its state
-// lives on until reset, but then no longer needs to be kept at all costs.
+// lives on for longer, but then no longer needs to be kept at all costs.
 func (s *shard) untilNext(i int, limit limiter.Limit, reset time.Duration, now int64) time.Duration {
 	d := &s.aside
-	if _, err := limit.Take(d, nil, s.stateAt(i), now, limiter.Ask{Cost: 1, Member: anyMember}); err != nil || d.Locked {
+	_, err := limit.Take(d, nil, s.stateAt(i), now, limiter.Ask{Cost: 1, Member: anyMember})
+	if err != nil || d.Locked || d.Allowed { // allowed: to whoever blocks the key
 		return reset
 	}
 	return d.RetryAfter

@@ -67,7 +67,7 @@ func New(c Config) (*Store, error) {
 	// The laws of the package in one order, so that all processes have the same
 	// scripts, of which the server keeps every one that it has seen.
 	for _, l := range []limiter.Limit{
-		limiter.SlidingWindow{}, limiter.SlidingWindowCounter{}, limiter.TokenBucket{}, limiter.FixedWindow{}, limiter.Backoff{}, limiter.Distinct{},
+		limiter.SlidingWindow{}, limiter.SlidingWindowCounter{}, limiter.TokenBucket{}, limiter.FixedWindow{}, limiter.Backoff{}, limiter.Distinct{}, limiter.Block{},
 	} {
 		if _, err := s.scripts.compile(l); err != nil {
 			return nil, err

@@ -100,7 +100,7 @@ local function decide(call, keys, n)
     else
       local allowed = d[WAIT] == 0 and c[FLAGS] < BARRED
       local taken = mode == TAKE and allowed and votes and not alien and not torn[c[FLAGS] % 64]
-      if taken or mode == TAKE and d[NEW] and not allowed then
+      if d[NEW] and (taken or mode == TAKE and not allowed) then
         -- For as long as the law needs it, and never for less than it lives already:
         -- in a rolling deploy other numbers may need it for longer.
         local px = millis(d[RESET])

@@ -36,6 +36,8 @@ var twins = []limiter.Scripted{
 	limiter.Backoff{Free: 3, Base: time.Second, Factor: 3, Max: time.Hour, LockAfter: 9, Forget: time.Hour, ForgetBeyond: 10 * day},
 	limiter.Backoff{Free: 1_000, Base: time.Millisecond, Factor: 1, Max: time.Second, Forget: time.Hour, ForgetBeyond: 366 * day},
 	limiter.Distinct{Limit: 5, Window: time.Minute},
+	limiter.Block{},
+	limiter.Block{For: 366 * day},
 }
 
 // A driver runs a twin over a whole history in one call of the server: from
@@ -124,8 +126,8 @@ func newHistory(limit limiter.Limit, seed uint64) *history {
 	h := &history{limit: limit, rnd: rand.New(rand.NewPCG(seed, 42)), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()}
 	d, _, _ := limiter.Decide(limit, nil, nil, h.now, limiter.Ask{})
 	h.most = d.Limit
-	if h.most > 500 {
-		h.unlimited = 1
+	if _, block := limit.(limiter.Block); block || h.most > 500 {
+		h.unlimited = 1 // a block of one length denies no other of that length
 	}
 	return h
 }
@@ -209,6 +211,7 @@ func TestTwinsAgreeWhenNumbersChange(t *testing.T) {
 		{limiter.SlidingWindowCounter{Limit: 200, Window: time.Hour}, limiter.SlidingWindowCounter{Limit: 50, Window: time.Minute}},
 		{limiter.FixedWindow{Limit: 20, Window: time.Hour}, limiter.FixedWindow{Limit: 5, Window: time.Minute}},
 		{limiter.Distinct{Limit: 8, Window: time.Hour}, limiter.Distinct{Limit: 3, Window: time.Minute}},
+		{limiter.Block{}, limiter.Block{For: time.Minute}},
 		{limiter.Backoff{Free: 5, Base: time.Second, Factor: 2, Max: time.Hour, LockAfter: 30, Forget: time.Hour, ForgetBeyond: 10 * day},
 			limiter.Backoff{Free: 2, Base: time.Minute, Factor: 3, Max: 2 * time.Hour, LockAfter: 9, Forget: time.Minute, ForgetBeyond: 2 * day}},
 	} {

@@ -44,13 +44,16 @@ func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := g.denied(ctx, &a); err != nil {
+		return nil, err
+	}
 	who, err := g.identify(ctx, p, &a)
 	if err != nil {
 		return nil, g.undecided(ctx, p.action, err)
 	}
 	var buf [8]subjectHash
 	subjects := g.subjects(buf[:0], p, &a, &who)
-	pass, err := newPass(p, p.limitsFor(&who), subjects, cmp.Or(a.Cost, 1))
+	pass, err := newPass(p, g.limitsFor(p, &who, &a), subjects, cmp.Or(a.Cost, 1))
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +75,7 @@ func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 		denied.Challenge = g.pose(pass, &a, &who)
 		return nil, denied
 	}
+	g.index.exhausted(pass, &a, &who)
 	seen := 0
 	for i := range pass.charges { // the limits of an advisory rule stand side by side
 		if c := &pass.charges[i]; c.Advisory > seen && !c.Taken {
@@ -149,13 +153,20 @@ func (g *Guard) canonical(account string) string {
 	return name
 }
 
-// limitsFor are the limits that an attempt of who is charged to.
-func (p *policy) limitsFor(who *identity) []ruleLimit {
+// limitsFor are the limits of p that an attempt of who is charged to.
+func (g *Guard) limitsFor(p *policy, who *identity, a *Attempt) []ruleLimit {
+	limits := p.untrusted
 	switch {
 	case who.trusted:
-		return p.trusted
+		limits = p.trusted
 	case who.account == "":
-		return p.anonymous
+		limits = p.anonymous
 	}
-	return p.untrusted
+	if !a.IP.IsValid() {
+		limits = limits[:max(0, len(limits)-len(g.hashes))] // there is no address that could be blocked
+	}
+	if g.lists.allow.has(a.IP) {
+		limits = p.lifted(limits)
+	}
+	return limits
 }

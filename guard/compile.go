@@ -10,6 +10,7 @@ import (
 type policy struct {
 	action    string
 	rules     []Rule
+	own       int           // rules[:own] are those of the Policy, the others those of blocks
 	kinds     []subjectKind // each subject once
 	limits    []ruleLimit   // of all rules, in order
 	untrusted []ruleLimit   // those of an untrusted client
@@ -45,15 +46,8 @@ var sharedScopes = [...]string{AllClients: "", UntrustedClients: "untrusted clie
 // compile lays out the limits of a valid p for one of so many instances, once for
 // each secret. wired says that challenges can be posed.
 func compile(p Policy, hashes []*hasher, instances int64, wired bool) *policy {
-	c := &policy{action: p.Action, rules: slices.Clone(p.Rules)}
-	for _, r := range p.Rules {
-		kind, _ := r.By.parse() // p is valid
-		c.kind(kind)
-		if r.Members != "" {
-			m, _ := r.Members.parse()
-			c.kind(m)
-		}
-	}
+	c := &policy{action: p.Action, rules: slices.Clone(p.Rules), own: len(p.Rules)}
+	c.findKinds()
 	advisory := 0
 	for i, r := range p.Rules {
 		kind, _ := r.By.parse()
@@ -95,13 +89,32 @@ func compile(p Policy, hashes []*hasher, instances int64, wired bool) *policy {
 				c.add(limit, r.Clients, kind)
 			}
 		}
-		c.countsAccounts = c.countsAccounts || r.Clients != AllClients || kind.ofAccount() || members >= 0 && c.kinds[members].ofAccount()
-		c.countsAddresses = c.countsAddresses || kind.ofAddress()
 	}
+	c.addBlocks(hashes)
 	for _, limits := range [][]ruleLimit{c.untrusted, c.anonymous, c.trusted} {
 		c.markWaited(limits)
 	}
 	return c
+}
+
+// findKinds finds all kinds of subjects, those that can be blocked included.
+func (c *policy) findKinds() {
+	for _, r := range c.rules {
+		kind, _ := r.By.parse() // the policy is valid
+		c.kind(kind)
+		counts := kind.ofAccount()
+		if r.Members != "" {
+			m, _ := r.Members.parse()
+			c.kind(m)
+			counts = counts || m.ofAccount()
+		}
+		c.countsAccounts = c.countsAccounts || counts || r.Clients != AllClients
+		c.countsAddresses = c.countsAddresses || kind.ofAddress()
+	}
+	c.kind(blockedAddress)
+	if c.countsAccounts {
+		c.kind(blockedAccount)
+	}
 }
 
 // add has a limit count for the clients of its rule.

@@ -18,8 +18,10 @@ import (
 // [Guard.SetPolicies]. Its zero value refuses everything.
 type Guard struct {
 	store     limiter.Store
-	local     limiter.Store // for rules that count locally while store fails
+	local     limiter.Store // for rules that count locally while store fails, and for blocks
 	hashes    []*hasher     // of the secret and, if there is one, of the one before
+	lists     lists
+	index     *index
 	devices   deviceKeys
 	resolve   func(context.Context, string) (Account, error)
 	opaque    bool
@@ -60,6 +62,9 @@ type Config struct {
 
 	// Policies, one an action.
 	Policies []Policy
+
+	// Lists of addresses and accounts that are denied or allowed whatever is counted.
+	Lists Lists
 
 	// Resolve, if not nil, finds the account of a canonical name, so that all
 	// names of one account share its counts, and that devices of the account are
@@ -154,6 +159,13 @@ func New(c Config) (*Guard, error) {
 		g.now = time.Now
 	}
 	if g.records, err = newRecords(c.Recorder, c.Secret, g.now); err != nil {
+		return nil, err
+	}
+	if g.lists, err = g.newLists(c.Lists); err != nil {
+		return nil, err
+	}
+	fault := func(ctx context.Context, err error) { g.observe(ctx, Event{Kind: Broken, Err: err}) }
+	if g.index, err = newIndex(c.Store, c.Secret, fault); err != nil {
 		return nil, err
 	}
 	if err := g.SetPolicies(c.Policies); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"authguard/limiter"
 )
@@ -19,6 +20,7 @@ type Status struct {
 	Limit    limiter.Limit
 	Subject  string           // keyed hash of the subject, as in an [Event]
 	Decision limiter.Decision // of an attempt of cost 1 (or Attempt.Cost) now
+	Lifted   bool             // by the allow list: such an attempt is not charged to the rule
 }
 
 // Used is how many units stand charged.
@@ -29,6 +31,8 @@ func (s Status) Used() int64 { return s.Decision.Limit - s.Decision.Remaining }
 // that an operator can ask about an account alone, or an address alone. With a
 // device cookie of the account, a's limits are those of trusted clients; without
 // one, the answer has those of both classes, and Status.Clients tells them apart.
+// A block that stands has the rule [BlockedRule], and an entry of a deny list, which comes first,
+// [DeniedRule].
 func (g *Guard) Inspect(ctx context.Context, a Attempt) ([]Status, error) {
 	p, err := g.policy(a.Action)
 	if err != nil {
@@ -67,11 +71,30 @@ func (g *Guard) Inspect(ctx context.Context, a Attempt) ([]Status, error) {
 		}
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	return statuses(pass, func(*limiter.Charge, *Rule) bool { return true }), nil
+	found := statuses(pass, func(*limiter.Charge, *Rule) bool { return true })
+	if g.lists.allow.has(a.IP) {
+		lifted := map[string]bool{}
+		for _, l := range pass.limits {
+			lifted[p.rules[l.rule].Name] = p.lifts(l)
+		}
+		for i := range found {
+			found[i].Lifted = lifted[found[i].Rule]
+		}
+	}
+	found = slices.DeleteFunc(found, func(s Status) bool { return s.Rule == BlockedRule && s.Decision.Allowed })
+	if by := g.deniedBy(&a); by != "" {
+		found = slices.Insert(found, 0, Status{
+			Action: p.action, Rule: DeniedRule, By: by, Subject: g.listed(by, &a),
+			Decision: limiter.Decision{Limit: 1, RetryAfter: listedAgain, ResetAfter: listedAgain, At: g.now().UnixMicro()},
+		})
+	}
+	return found, nil
 }
 
 // showing is true for rules whose state a client may see.
-func showing(c *limiter.Charge, r *Rule) bool { return c.Advisory == 0 && r != &onceRule }
+func showing(c *limiter.Charge, r *Rule) bool {
+	return c.Advisory == 0 && r != &onceRule && r.Name != BlockedRule
+}
 
 func statuses(p *Pass, want func(*limiter.Charge, *Rule) bool) []Status {
 	var s []Status

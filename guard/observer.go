@@ -29,7 +29,8 @@ type Event struct {
 	// Subject is the keyed hash of whom the rule counts: the same for the same
 	// subject, and no use to anybody without the guard's secret.
 	Subject    string
-	RetryAfter time.Duration // for Refused, Silenced and Observed
+	By         By            // for Blocked and Unblocked, and where a deny list refuses: ByAccount or ByIP
+	RetryAfter time.Duration // for Refused, Silenced and Observed; for Blocked: how long
 	More       bool          // for Refused: another rule denies the same attempt and is told next
 	Err        error         // for Broken and Unverified
 }
@@ -54,6 +55,8 @@ const (
 	Solved                           // an attempt was admitted with the answer to a challenge
 	Unsolved                         // an answer to a challenge is wrong, expired, somebody else's or used up
 	Unverified                       // the Challenger failed: Err says how
+	Blocked                          // an account or address was blocked, in all actions
+	Unblocked                        // a block was ended
 )
 
 var eventNames = [...]string{
@@ -61,6 +64,7 @@ var eventNames = [...]string{
 	Succeeded: "succeeded", Failed: "failed", Cancelled: "cancelled", Abandoned: "abandoned",
 	Unlocked: "unlocked", Unaddressed: "unaddressed", Broken: "broken", Degraded: "degraded",
 	Unavailable: "unavailable", Solved: "solved", Unsolved: "unsolved", Unverified: "unverified",
+	Blocked: "blocked", Unblocked: "unblocked",
 }
 
 func (k EventKind) String() string {

@@ -61,7 +61,7 @@ func (g *Guard) Policies() []Policy {
 	of := g.policies()
 	all := make([]Policy, 0, len(of))
 	for _, p := range of {
-		all = append(all, Policy{Action: p.action, Rules: slices.Clone(p.rules)})
+		all = append(all, Policy{Action: p.action, Rules: slices.Clone(p.rules[:p.own])})
 	}
 	slices.SortFunc(all, func(a, b Policy) int { return cmp.Compare(a.Action, b.Action) })
 	return all

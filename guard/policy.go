@@ -162,6 +162,9 @@ func (r Rule) Validate() error {
 	if err := checkName(r.Name); err != nil {
 		return fmt.Errorf("rule name %w", err)
 	}
+	if r.Name == BlockedRule || r.Name == DeniedRule {
+		return fmt.Errorf("rule name %q is the guard's own, want another", r.Name)
+	}
 	if _, err := r.By.parse(); err != nil {
 		return fmt.Errorf("rule %s: By %w", r.Name, err)
 	}
@@ -214,6 +217,8 @@ func (r Rule) suits(l limiter.Limit) error {
 		return fmt.Errorf("counts locally in an outage, which a %s cannot: it has no share (limiter.Sharer)", l.Law())
 	}
 	switch l.(type) {
+	case limiter.Block:
+		return errors.New("has a block as a limit, which Guard.Block makes")
 	case limiter.Backoff:
 		if r.Counts != Failures {
 			return errors.New("a backoff counts consecutive failures, so Counts must be failures")

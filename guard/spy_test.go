@@ -6,7 +6,7 @@ import (
 	"authguard/limiter"
 )
 
-// spyStore notes the keys of the last Take, and how often each call was made.
+// spyStore notes the keys of the last Take, without those that only ask for a block, and how often each call was made.
 type spyStore struct {
 	limiter.Store
 	keys                     []string
@@ -17,7 +17,9 @@ func (s *spyStore) Take(ctx context.Context, charges []limiter.Charge) (bool, er
 	s.takes++
 	s.keys = nil
 	for _, c := range charges {
-		s.keys = append(s.keys, c.Key)
+		if _, block := c.Limit.(limiter.Block); !block {
+			s.keys = append(s.keys, c.Key)
+		}
 	}
 	return s.Store.Take(ctx, charges)
 }

@@ -11,8 +11,8 @@ import (
 // Unlock forgets what the rules by account of the given actions (all of them
 // if none is given) hold against account, for instance when its owner has
 // completed a password reset. An action can be narrowed to one of its rules, as
-// in "login/streak". Addresses keep their counts. So do other processes what
-// they have counted by themselves while the store was down.
+// in "login/streak". Addresses keep their counts, and a block stands ([Guard.Unblock]).
+// So do other processes what they have counted by themselves while the store was down.
 func (g *Guard) Unlock(ctx context.Context, account string, actions ...string) error {
 	return g.forget(ctx, account, actions, func(who identity) []identity { return []identity{who} })
 }
@@ -73,6 +73,7 @@ func (g *Guard) forget(ctx context.Context, account string, actions []string, as
 	if err := g.store.Forget(ctx, keys); err != nil {
 		return g.unavailable(ctx, first, err)
 	}
+	g.index.strike(ctx, keys)
 	for _, name := range actions {
 		action, rule, _ := strings.Cut(name, "/")
 		g.observe(ctx, Event{Kind: Unlocked, Action: action, Rule: rule, Subject: subjectOf(keys[0])})
@@ -91,7 +92,7 @@ func (g *Guard) accountKeys(policies map[string]*policy, name string, who identi
 	}
 	var limits []ruleLimit
 	for _, l := range p.limits {
-		if p.kinds[l.kind].kind == kindAccount && (!one || p.rules[l.rule].Name == rule) {
+		if l.rule < p.own && p.kinds[l.kind].kind == kindAccount && (!one || p.rules[l.rule].Name == rule) {
 			limits = append(limits, l)
 		}
 	}

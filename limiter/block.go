@@ -13,8 +13,8 @@ import (
 // two that come at one time the longer one holds, whatever their order. Forgetting
 // the key ends a block.
 //
-// It counts nothing: Limit is 1, and Remaining is 0 while the key is blocked. A
-// refund changes nothing. What is blocked stays so when the clock is set back.
+// It counts nothing: an ask may have any cost, Limit is 1, and Remaining is 0 while
+// the key is blocked. A refund changes nothing. What is blocked stays so when the clock is set back.
 //
 // The state is 8 bytes: the instant at which the block ends.
 type Block struct {
@@ -68,7 +68,7 @@ func (l Block) Take(d *Decision, dst, state []byte, now int64, ask Ask) ([]byte,
 
 // Refund implements [Limit]: the state stands.
 func (l Block) Refund(dst, state []byte, now, _ int64, ask Ask) ([]byte, error) {
-	if _, err := l.read(state, now, Ask{Cost: min(ask.Cost, 1)}); err != nil {
+	if _, err := l.read(state, now, ask); err != nil {
 		return dst, err
 	}
 	return append(dst, state...), nil
@@ -81,7 +81,7 @@ func (l Block) read(state []byte, now int64, ask Ask) (until int64, err error) {
 	if err := l.Validate(); err != nil {
 		return 0, err
 	}
-	if err := checkAsk(now, ask.Cost, 1); err != nil {
+	if err := checkAsk(now, ask.Cost, MaxLimit); err != nil {
 		return 0, err
 	}
 	if len(state) == 0 {

@@ -91,7 +91,7 @@ func TestBlockRefusesWhatCannotBe(t *testing.T) {
 		_, _, err := limiter.Decide(limiter.Block{For: d}, nil, nil, t0, limiter.Ask{Cost: 1})
 		require.Error(t, err)
 	}
-	_, _, err := limiter.Decide(limiter.Block{}, nil, nil, t0, limiter.Ask{Cost: 2})
+	_, _, err := limiter.Decide(limiter.Block{}, nil, nil, t0, limiter.Ask{Cost: limiter.MaxLimit + 1})
 	require.ErrorIs(t, err, limiter.ErrCostTooHigh)
 	for _, state := range []string{"1", "1234567", "123456789", "\xff\xff\xff\xff\xff\xff\xff\xff", "\x00\x20\x00\x00\x00\x00\x00\x00"} {
 		_, _, err := limiter.Decide(limiter.Block{}, nil, []byte(state), t0, limiter.Ask{Cost: 1})

@@ -92,6 +92,10 @@ func New(c Config) (*Store, error) {
 	return s, nil
 }
 
+// Unwrap is the store that may be down, for abilities that are not of every store.
+// Calls of those do not open the breaker and are not kept from the store by it.
+func (s *Store) Unwrap() limiter.Store { return s.store }
+
 // notItsFault wraps an error that says nothing of the store's health.
 type notItsFault struct{ error }
 

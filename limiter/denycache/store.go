@@ -98,6 +98,9 @@ func New(c Config) (*Store, error) {
 	return s, nil
 }
 
+// Unwrap is Config.Store, for abilities that are not of every store.
+func (s *Store) Unwrap() limiter.Store { return s.store }
+
 // Take implements [limiter.Store]. It asks the store if no voting charge is known
 // to be denied.
 func (s *Store) Take(ctx context.Context, charges []limiter.Charge) (bool, error) {

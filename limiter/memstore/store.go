@@ -30,6 +30,7 @@ type Store struct {
 	shift  uint // of a hash, to its shard
 	key    hashKey
 	now    func() int64
+	notes  notes
 }
 
 var _ limiter.Store = (*Store)(nil)

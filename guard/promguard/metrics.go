@@ -49,6 +49,8 @@ type Metrics struct {
 
 	// By action alone.
 	abandoned, unlocks, unaddressed, faults, degraded *prometheus.CounterVec
+
+	blocks *prometheus.CounterVec // by what an operator did
 }
 
 var (
@@ -70,7 +72,11 @@ func New(policies []guard.Policy) (*Metrics, error) {
 		unlocks:     counter("unlocks", "Accounts whose counts were cleared.", "action"),
 		unaddressed: counter("unaddressed", "Attempts that came without a client address.", "action"),
 		faults:      counter("faults", "Failures of the store or the resolver.", "action"),
+		blocks:      counter("blocks", "Accounts and addresses that operators blocked or unblocked.", "change"),
 		degraded:    counter("degraded", "Attempts decided without the store, as their rules say for outages.", "action"),
+	}
+	for _, change := range []guard.EventKind{guard.Blocked, guard.Unblocked} {
+		m.blocks.WithLabelValues(change.String())
 	}
 	if err := m.SetPolicies(policies); err != nil {
 		return nil, err
@@ -100,6 +106,9 @@ func (m *Metrics) SetPolicies(policies []guard.Policy) error {
 	for _, p := range policies {
 		if effects[p.Action] == nil {
 			effects[p.Action] = make(map[string]string, len(p.Rules))
+		}
+		for _, own := range []string{guard.BlockedRule, guard.DeniedRule} {
+			effects[p.Action][own] = guard.Deny.String() // with a series from the first denial on
 		}
 		for _, outcome := range []string{admitted, refused, unavailable} {
 			m.attempts.WithLabelValues(p.Action, outcome)
@@ -167,13 +176,15 @@ func (m *Metrics) Observe(_ context.Context, e guard.Event) {
 		m.unaddressed.WithLabelValues(action).Inc()
 	case guard.Broken:
 		m.faults.WithLabelValues(action).Inc()
+	case guard.Blocked, guard.Unblocked:
+		m.blocks.WithLabelValues(e.Kind.String()).Inc()
 	case guard.Degraded:
 		m.degraded.WithLabelValues(action).Inc()
 	}
 }
 
 func (m *Metrics) vectors() []*prometheus.CounterVec {
-	return []*prometheus.CounterVec{m.attempts, m.denials, m.settled, m.challenges, m.abandoned, m.unlocks, m.unaddressed, m.faults, m.degraded}
+	return []*prometheus.CounterVec{m.attempts, m.denials, m.settled, m.challenges, m.abandoned, m.unlocks, m.unaddressed, m.faults, m.degraded, m.blocks}
 }
 
 // Describe implements [prometheus.Collector].

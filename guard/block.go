@@ -22,10 +22,10 @@ type Subject struct {
 	IP      netip.Addr
 }
 
-const (
-	minBlock = time.Second
-	maxBlock = limiter.MaxBlock
-)
+// MaxBlock is the longest block; who shall never come back belongs into [Lists].
+const MaxBlock = limiter.MaxBlock
+
+const minBlock = time.Second
 
 // Block refuses all attempts of who for so long from now, 1 s to 366 days, in every
 // process that shares the store and from the moment that Block returns. An account
@@ -38,8 +38,8 @@ const (
 // whom other processes have blocked; what this process has blocked it remembers,
 // also when Block returns [ErrUnavailable].
 func (g *Guard) Block(ctx context.Context, who Subject, duration time.Duration) error {
-	if duration < minBlock || duration > maxBlock {
-		return fmt.Errorf("guard: a block is for %v, want %v to %v", duration, minBlock, maxBlock)
+	if duration < minBlock || duration > MaxBlock {
+		return fmt.Errorf("guard: a block is for %v, want %v to %v", duration, minBlock, MaxBlock)
 	}
 	b, err := g.blockable(ctx, who)
 	if err != nil {

@@ -61,8 +61,12 @@ type Config struct {
 	// Fields is the dialect of the fields that tell API clients their limits.
 	Fields httpguard.Dialect
 
-	// AdminToken is the operators', at least 16 bytes: it opens /metrics to
-	// clients on other machines. Empty means that it opens to none.
+	// Lists name whom the guard denies or allows whatever it has counted.
+	Lists guard.Lists
+
+	// AdminToken is the operators', at least 16 bytes: it opens the API under /admin,
+	// and /metrics to clients on other machines. Empty means that there is no API and
+	// that /metrics opens to none.
 	AdminToken string
 
 	// Password is what a new hash costs; the zero value means password.Default.

@@ -39,9 +39,9 @@ func (o *observer) Observe(ctx context.Context, e guard.Event) {
 		}
 		level = slog.LevelInfo
 		attrs = append(attrs, slog.String("rule", e.Rule), slog.String("subject", e.Subject), slog.Duration("retry_after", e.RetryAfter))
-	case guard.Unlocked:
+	case guard.Unlocked, guard.Blocked, guard.Unblocked: // by operators, or an owner's reset
 		level = slog.LevelInfo
-		attrs = append(attrs, slog.String("subject", e.Subject))
+		attrs = append(attrs, slog.String("rule", e.Rule), slog.String("by", string(e.By)), slog.String("subject", e.Subject), slog.Duration("for", e.RetryAfter))
 	case guard.Unaddressed:
 		level = slog.LevelWarn
 	case guard.Broken: // once an interval, by guard.OutageLog

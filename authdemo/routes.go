@@ -52,6 +52,9 @@ func (s *Service) routes() http.Handler {
 		r.Get("/"+name, pages.File(name))
 	}
 	r.With(s.clients).Get("/metrics", s.metrics)
+	if s.admin != nil {
+		r.With(s.clients).Mount("/admin", http.StripPrefix("/admin", s.admin))
+	}
 
 	r.Group(func(r chi.Router) {
 		r.Use(s.onlyOurHost, s.clients, s.sameOrigin)

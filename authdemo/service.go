@@ -12,6 +12,7 @@ import (
 	"authguard/authdemo/proofofwork"
 	"authguard/authdemo/secondfactor"
 	"authguard/guard"
+	"authguard/guard/adminapi"
 	"authguard/guard/httpguard"
 	"authguard/guard/promguard"
 )
@@ -34,6 +35,7 @@ type Service struct {
 	counters *promguard.Metrics
 	reloads  *reloads
 	exposed  http.Handler // what is measured
+	admin    http.Handler // the operators' API; nil without a token
 	handler  http.Handler
 }
 
@@ -58,6 +60,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 		Secret:         cfg.Secret,
 		PreviousSecret: cfg.PreviousSecret,
 		Policies:       cfg.Policies,
+		Lists:          cfg.Lists,
 		Resolve:        s.resolve,
 		Instances:      cfg.Instances,
 		Challenger:     proofofwork.Challenger{},
@@ -75,6 +78,11 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	}
 	if err := checkActions(cfg.Policies); err != nil {
 		return nil, err
+	}
+	if cfg.AdminToken != "" {
+		if s.admin, err = adminapi.New(adminapi.Config{Guard: s.guard, Token: cfg.AdminToken}); err != nil {
+			return nil, err
+		}
 	}
 	if s.hasher, err = password.NewHasher(cfg.Password); err != nil {
 		return nil, err

@@ -113,7 +113,7 @@ func (g *Guard) blockable(ctx context.Context, who Subject) (blocked, error) {
 	case who.Account != "" && who.IP.IsValid():
 		return blocked{}, errors.New("guard: Subject has an Account and an IP, want one of them")
 	case who.IP.IsValid():
-		keys := g.blockKeys(blockedAddress, &Attempt{IP: who.IP}, &identity{})
+		keys := g.blockKeys(ByIP, blockedAddress, &Attempt{IP: who.IP}, &identity{})
 		return blocked{ByIP, keys, prefix(who.IP, blockedAddress.bits).String()}, nil
 	}
 	id, err := g.identifyAccount(ctx, "", who.Account)
@@ -123,20 +123,20 @@ func (g *Guard) blockable(ctx context.Context, who Subject) (blocked, error) {
 	if id.account == "" {
 		return blocked{}, fmt.Errorf("%w: no account and no address to block", ErrMissing)
 	}
-	return blocked{ByAccount, g.blockKeys(blockedAccount, &Attempt{}, &id), id.account}, nil
+	return blocked{ByAccount, g.blockKeys(ByAccount, blockedAccount, &Attempt{}, &id), id.account}, nil
 }
 
-func (g *Guard) blockKeys(kind subjectKind, a *Attempt, who *identity) []string {
+func (g *Guard) blockKeys(by By, kind subjectKind, a *Attempt, who *identity) []string {
 	var keys []string
 	for _, h := range g.hashes {
-		keys = append(keys, h.blockKey().of(h.subjects(nil, []subjectKind{kind}, a, who)[0]))
+		keys = append(keys, h.blockKey(by).of(h.subjects(nil, []subjectKind{kind}, a, who)[0]))
 	}
 	return keys
 }
 
 // blockKey is the key of blocks but for the subject. No action has such a name.
-func (h *hasher) blockKey() storeKey {
-	return h.key("blocked subjects", BlockedRule, 0, limiter.Block{}.Law())
+func (h *hasher) blockKey(by By) storeKey {
+	return h.key("blocked subjects", string(by), 0, limiter.Block{}.Law())
 }
 
 // addBlocks has every attempt ask, in the call of the store that it makes anyway,
@@ -158,7 +158,7 @@ func (c *policy) addBlock(by By, kind subjectKind, hashes []*hasher) {
 	for secret, hash := range hashes {
 		c.add(ruleLimit{
 			rule: len(c.rules), kind: k, subject: secret*len(c.kinds) + k, members: -1, previous: secret > 0,
-			limit: limiter.Block{}, local: limiter.Block{}, key: hash.blockKey(),
+			limit: limiter.Block{}, local: limiter.Block{}, key: hash.blockKey(by),
 		}, AllClients, kind)
 	}
 	c.rules = append(c.rules, Rule{Name: BlockedRule, By: by, Limits: []limiter.Limit{limiter.Block{}}, OnOutage: OutageLocal})

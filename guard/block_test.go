@@ -23,7 +23,7 @@ var elsewhere = netip.MustParseAddr("203.0.113.7")
 
 func ofAccount(name string) guard.Subject  { return guard.Subject{Account: name} }
 func ofAddress(a netip.Addr) guard.Subject { return guard.Subject{IP: a} }
-func at(addr string) netip.Addr          { return netip.MustParseAddr(addr) }
+func at(addr string) netip.Addr            { return netip.MustParseAddr(addr) }
 func another(action string) guard.Policy {
 	return guard.Policy{Action: action, Rules: []guard.Rule{ipRule(20)}}
 }

@@ -112,7 +112,7 @@ func (g *Guard) listedLimits() []listedLimit {
 			seen[tag] = true
 			s := Status{Action: p.action, Rule: r.Name, By: r.By, Clients: r.Clients, Effect: r.Effect, Limit: l.limit}
 			if l.rule >= p.own {
-				s.Action, s.By = "", "" // a block is of every action, and of accounts and addresses alike
+				s.Action = "" // a block is of every action
 			}
 			all = append(all, listedLimit{tag, s})
 		}

@@ -64,7 +64,7 @@ func TestUnlockOfOneRule(t *testing.T) {
 	b.fail(t, 3, by("bob", here))
 	require.NoError(t, b.Unlock(ctx, "bob", "login/streak"))
 	require.Equal(t, []int64{3, 0}, b.used(t, by("bob", here)))
-	require.EqualError(t, b.Unlock(ctx, "bob", "login/nothing"), `guard: login has no rule "nothing" by account`)
+	require.EqualError(t, b.Unlock(ctx, "bob", "login/nothing"), `guard: no policy for this action: login has no rule "nothing" by account`)
 	require.ErrorIs(t, b.Unlock(ctx, "bob", "nothing/streak"), guard.ErrNoPolicy)
 }
 

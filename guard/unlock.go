@@ -98,7 +98,7 @@ func (g *Guard) accountKeys(policies map[string]*policy, name string, who identi
 	}
 	if len(limits) == 0 {
 		if one {
-			return nil, fmt.Errorf("guard: %s has no rule %q by account", action, rule)
+			return nil, fmt.Errorf("%w: %s has no rule %q by account", ErrNoPolicy, action, rule)
 		}
 		return nil, nil
 	}

@@ -55,7 +55,7 @@ func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (
 	fs.Func("instances", "`number` of processes that share the limits: while their store is down each admits its share (default 1)", o.setInstances)
 	fs.Func("trusted-proxies", "comma-separated `prefixes` of the proxies whose X-Forwarded-For is believed", o.setProxies)
 	fs.Func("public-url", "`URL` at which browsers reach the service; this version refuses it, since it has no mail transport yet", o.setPublicURL)
-	fs.StringVar(&o.adminToken, "admin-token", "", "`token` that opens /metrics to operators on other machines (Authorization: Bearer), at least 16 bytes; other users of this machine can read flags, not variables")
+	fs.StringVar(&o.adminToken, "admin-token", "", "`token` of operators (Authorization: Bearer), at least 16 bytes: it opens the API of guardctl under /admin, and /metrics to other machines; other users of this machine can read flags, not variables")
 	fs.Func("log", "log as `format` json or text (default text)", func(format string) error { return o.setLog(format, stderr) })
 
 	var err error

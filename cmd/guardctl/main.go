@@ -18,16 +18,19 @@ const (
 	statusUsage  = 2
 )
 
-const usage = `usage: guardctl explain [FILE]
-       guardctl replay [-json] LOG... FILE
-       guardctl erase -redis URL -secret-file FILE [-previous-secret-file FILE]
-                      [-policies FILE] [-id ID] ACCOUNT
+const usage = `usage: guardctl COMMAND [FLAGS] [ARGUMENTS]
 
-explain   what the policies of FILE leave to guessers; without FILE, the presets
-replay    what the policies of FILE would have refused of what was recorded in
-          LOG, files or folders of one or more processes; -json: for programs
-erase     forget all that is counted under ACCOUNT's name and ID
-`
+explain [FILE]                     what the policies of FILE leave to guessers; without FILE, the presets
+replay [-json] LOG... FILE         what the policies of FILE would have refused of what was recorded in
+                                   LOG, files or folders of one or more processes
+inspect ACTION [ACCOUNT]           why attempts are refused, and until when; consumes nothing
+list                               who is refused now
+unlock ACCOUNT [ACTION[/RULE]]...  forget what is held against an account
+block [ACCOUNT]                    refuse an account, or with -ip an address, for so long
+unblock [ACCOUNT]                  end that
+erase -redis URL -secret-file FILE [-previous-secret-file FILE] [-policies FILE] [-id ID] ACCOUNT
+                                   forget all that is counted under ACCOUNT's name and ID
+` + operatorUsage
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -75,6 +78,8 @@ func command(ctx context.Context, name string, args []string, stdout io.Writer) 
 		return replayLog(ctx, args, stdout)
 	case "erase":
 		return erase(ctx, args, stdout)
+	case "inspect", "list", "unlock", "block", "unblock":
+		return operate(ctx, name, args, stdout)
 	}
 	return usageError(fmt.Sprintf("unknown command %q", name))
 }

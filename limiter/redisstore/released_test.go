@@ -213,7 +213,7 @@ func TestAListenerFollowsAFailover(t *testing.T) {
 	require.Error(t, <-h.done)
 	require.Eventually(t, func() bool {
 		h = listen(t, s)
-		for range 100 {
+		for range 500 {
 			select {
 			case <-h.done:
 				return false
@@ -226,7 +226,7 @@ func TestAListenerFollowsAFailover(t *testing.T) {
 		h.end()
 		<-h.done
 		return false
-	}, 60*time.Second, 50*time.Millisecond)
+	}, 3*time.Minute, 50*time.Millisecond)
 	require.NoError(t, s.Forget(ctx, []string{"k"}))
 	h.lives(t)
 	require.Equal(t, []string{"k"}, h.all())

@@ -101,3 +101,37 @@ func TestALoginAsksForAChallenge(t *testing.T) {
 		})
 	}
 }
+
+// What is limited by address before its body is read answers in the header.
+func TestALimitAsksForAChallenge(t *testing.T) {
+	g, err := guard.New(guard.Config{
+		Store: memstore.New(memstore.Config{}), Secret: []byte("sixteen bytes or more"), Challenger: echo{},
+		Policies: []guard.Policy{{Action: "search", Rules: []guard.Rule{
+			{Name: "ip", By: guard.ByIP, Effect: guard.Challenge, Limits: per15m(1)},
+			{Name: "most", By: guard.ByIP, Limits: per15m(3)},
+		}}},
+	})
+	require.NoError(t, err)
+	edge, err := httpguard.New(httpguard.Config{Guard: g})
+	require.NoError(t, err)
+	search := edge.LimitAddress("search")(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200) }))
+	get := func(answer string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest("GET", "/search", nil)
+		r.Header.Set(httpguard.ChallengeHeader, answer)
+		w := httptest.NewRecorder()
+		search.ServeHTTP(w, r)
+		return w
+	}
+	answer := func() string {
+		w := get("")
+		require.Equal(t, 429, w.Code)
+		var p httpguard.Problem
+		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &p))
+		require.NotNil(t, p.Challenge, w.Body)
+		return p.Challenge.Token + ".yes"
+	}
+	require.Equal(t, 200, get("").Code)
+	require.Equal(t, 200, get(answer()).Code)
+	require.Equal(t, 200, get(answer()).Code)
+	require.NotContains(t, get("").Body.String(), "challenge", "the rule that denies has had its three")
+}

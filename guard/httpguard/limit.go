@@ -37,7 +37,8 @@ func (e *Edge) LimitAddress(action string) func(http.Handler) http.Handler {
 //	})
 //
 // If it reports false, the middleware stands in the wrong place: the request is
-// answered 500, charged to nobody, and the mistake is logged. IP is filled in.
+// answered 500, charged to nobody, and the mistake is logged. IP is filled in,
+// and Challenge from the header [ChallengeHeader].
 // The fields tell of all the rules that refuse.
 //
 // A request that a queue ([limiter.LeakyBucket]) admits waits for its turn. If it
@@ -61,6 +62,9 @@ func (e *Edge) Limit(identify func(*http.Request) (guard.Attempt, bool)) func(ht
 func (e *Edge) limit(w http.ResponseWriter, r *http.Request, a guard.Attempt, who audience, next http.Handler) {
 	if !a.IP.IsValid() {
 		a.IP = ClientIP(r)
+	}
+	if a.Challenge == "" {
+		a.Challenge = r.Header.Get(ChallengeHeader) // the body is not read here
 	}
 	h := w.Header()
 	pass, err := e.guard.Check(r.Context(), a)

@@ -47,7 +47,7 @@ func newSite(store limiter.Store) (*site, error) {
 // login compares a password.
 func (s *site) login(ctx context.Context, account string, addr netip.Addr, typed string) (bool, error) {
 	verify := func(ctx context.Context, _ *guard.Pass) (bool, error) {
-		leave, err := s.gate.Enter(ctx, addr)
+		leave, err := s.gate.Enter(ctx, password.Client{Addr: addr})
 		if errors.Is(err, password.ErrFull) {
 			return false, guard.ErrBusy
 		}

@@ -37,9 +37,8 @@ func (e *Edge) LimitAddress(action string) func(http.Handler) http.Handler {
 //	})
 //
 // If it reports false, the middleware stands in the wrong place: the request is
-// answered 500, charged to nobody, and the mistake is logged. IP is filled in,
-// and Challenge from the header [ChallengeHeader].
-// The fields tell of all the rules that refuse.
+// answered 500, charged to nobody, and the mistake is logged. IP is filled in, and
+// Challenge from the header [ChallengeHeader]. The fields tell of all rules that deny.
 //
 // A request that a queue ([limiter.LeakyBucket]) admits waits for its turn. If it
 // cannot, or its client goes away meanwhile, its charges are given back.

@@ -24,4 +24,7 @@
 // A login of an account with a second factor (package secondfactor) has two steps,
 // each guarded for itself. Between them the session knows whose code is awaited,
 // and is good for nothing else.
+//
+// Owners are told by mail, once a day each, of what may be somebody else's doing
+// (warning.go). [Service.Reload] puts other limits in force while requests are answered.
 package authdemo

@@ -20,7 +20,7 @@ func failures(n int64) guard.Rule {
 	return r
 }
 
-// CF-01, CF-02: new numbers hold at once, for what was counted before as well.
+// New numbers hold at once, for what was counted before as well.
 func TestNewPoliciesKeepWhatWasCounted(t *testing.T) {
 	b := newBench(t, nil, login(failures(5)))
 	require.EqualValues(t, 1, b.PoliciesVersion())

@@ -41,22 +41,32 @@ type lists struct {
 	accounts    map[string]bool
 }
 
-func (g *Guard) newLists(l Lists) (lists, error) {
-	var c lists
+// Validate reports the first prefix that cannot be on its list.
+func (l Lists) Validate() error {
 	for field, list := range map[string][]netip.Prefix{"DenyAddresses": l.DenyAddresses, "AllowAddresses": l.AllowAddresses} {
 		for _, p := range list {
 			if !p.IsValid() {
-				return lists{}, fmt.Errorf("guard: Lists.%s has an invalid prefix", field)
+				return fmt.Errorf("guard: Lists.%s has an invalid prefix", field)
 			}
 			if p.Addr().Is4In6() {
-				return lists{}, fmt.Errorf("guard: Lists.%s has %v, want IPv4 addresses as IPv4", field, p)
+				return fmt.Errorf("guard: Lists.%s has %v, want IPv4 addresses as IPv4", field, p)
 			}
 		}
 	}
 	for _, p := range l.AllowAddresses {
 		if p.Bits() < widest {
-			return lists{}, fmt.Errorf("guard: Lists.AllowAddresses has %v: so many would be counted by no rule by address; want at least /%d", p, widest)
+			return fmt.Errorf("guard: Lists.AllowAddresses has %v: so many would be counted by no rule by address; want at least /%d", p, widest)
 		}
+	}
+	return nil
+}
+
+func (g *Guard) newLists(l Lists) (lists, error) {
+	if err := l.Validate(); err != nil {
+		return lists{}, err
+	}
+	var c lists
+	for _, p := range l.AllowAddresses {
 		c.allow.add(p)
 	}
 	for _, p := range l.DenyAddresses {

@@ -64,6 +64,13 @@
 //	  account: {by: account, clients: untrusted, limit: 5 per 15m, counts: failures}
 //	  device:  {by: device, clients: trusted, limit: 5 per 15m, counts: failures}
 //
+// Beside actions a file may have lists of whom the guard denies whatever is counted,
+// and of addresses that rules by address do not count ([LoadLists], guard.Lists):
+//
+//	lists:
+//	  deny:  {addresses: [203.0.113.0/24, 198.51.100.7], accounts: [root]}
+//	  allow: {addresses: [192.0.2.0/28]}
+//
 // Files are read strictly, since a misspelt limit is a limit that is missing:
 // unknown and repeated keys, bare numbers as durations, limits that cannot work
 // or never act, and the YAML features that let a file mean something else than

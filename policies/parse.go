@@ -16,6 +16,14 @@ const maxFile = 1 << 20
 // Load reads the policy file at path; see the package comment for its format.
 // A file with errors yields no policies at all.
 func Load(path string) ([]guard.Policy, error) {
+	data, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, data)
+}
+
+func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("policies: %w", err)
@@ -25,7 +33,7 @@ func Load(path string) ([]guard.Policy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("policies: %w", err)
 	}
-	return Parse(path, data)
+	return data, nil
 }
 
 // Parse reads policies from data; see the package comment for the format. The
@@ -33,7 +41,7 @@ func Load(path string) ([]guard.Policy, error) {
 // reports all errors of the file, joined in its order, up to twenty. The
 // policies are in the order of the file too, and valid.
 func Parse(name string, data []byte) ([]guard.Policy, error) {
-	r := reader{problems: problems{file: name}, shared: make(map[sharedState]sharing)}
+	r := newReader(name)
 	policies := r.read(data)
 	if err := r.err(); err != nil {
 		return nil, err
@@ -46,6 +54,11 @@ type reader struct {
 	problems
 	refused map[*yaml.Node]bool     // reported by plain, not to be looked at again
 	shared  map[sharedState]sharing // the first rule of each
+	lists   guard.Lists
+}
+
+func newReader(file string) *reader {
+	return &reader{problems: problems{file: file}, shared: make(map[sharedState]sharing)}
 }
 
 func (r *reader) read(data []byte) []guard.Policy {

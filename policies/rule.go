@@ -24,6 +24,10 @@ var (
 func (r *reader) policies(root *yaml.Node) []guard.Policy {
 	var all []guard.Policy
 	r.entries(root, "file", "a map of actions", func(key, rules *yaml.Node) {
+		if key.Value == listsKey {
+			r.readLists(rules)
+			return
+		}
 		p := guard.Policy{Action: key.Value}
 		if !validName(p.Action) {
 			r.at(key, "action %s: want 1 to 32 of a-z, 0-9 and _", describe(key))

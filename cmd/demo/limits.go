@@ -50,6 +50,18 @@ func loadLimits(file string) ([]guard.Policy, error) {
 	return policies.Override(limits, own), nil
 }
 
+// loadLists are the lists in the file of policies, if one is named.
+func loadLists(file string) (guard.Lists, error) {
+	if file == "" {
+		return guard.Lists{}, nil
+	}
+	lists, err := policies.LoadLists(file)
+	if err != nil {
+		return guard.Lists{}, policyError{err}
+	}
+	return lists, nil
+}
+
 // nearest is the candidate that at most two slips turn s into, or "".
 func nearest(s string, candidates []string) (near string) {
 	best := 3

@@ -62,6 +62,10 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err != nil {
 		return err
 	}
+	lists, err := loadLists(o.policies)
+	if err != nil {
+		return err
+	}
 	addr, err := net.ResolveTCPAddr("tcp", o.addr)
 	if err != nil {
 		return fmt.Errorf("-addr: %w", err)
@@ -102,6 +106,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		Secret:         secret,
 		PreviousSecret: previous,
 		Policies:       limits,
+		Lists:          lists,
 		Development:    true, // which the address allows, as was found above
 		TrustedProxies: o.trustedProxies,
 		AdminToken:     o.adminToken,

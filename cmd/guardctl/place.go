@@ -82,9 +82,12 @@ func (p *place) openRedis() (adminapi.Operator, func(), error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("-secret-file: %w", err)
 	}
-	limits := policies.Default()
+	limits, lists := policies.Default(), guard.Lists{}
 	if p.policies != "" {
 		own, err := policies.Load(p.policies)
+		if err == nil {
+			lists, err = policies.LoadLists(p.policies)
+		}
 		if err != nil {
 			return nil, nil, err
 		}
@@ -99,7 +102,7 @@ func (p *place) openRedis() (adminapi.Operator, func(), error) {
 		client.Close()
 		return nil, nil, fmt.Errorf("-redis: %w", err)
 	}
-	config := guard.Config{Store: store, Secret: bytes.TrimSpace(secret), Policies: limits, Opaque: p.names != "folded"}
+	config := guard.Config{Store: store, Secret: bytes.TrimSpace(secret), Policies: limits, Lists: lists, Opaque: p.names != "folded"}
 	if p.names == "id" {
 		config.Resolve = func(_ context.Context, id string) (guard.Account, error) { return guard.Account{ID: id}, nil }
 	}

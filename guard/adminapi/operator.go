@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"authguard/guard"
@@ -85,27 +86,21 @@ func (o operator) Inspect(ctx context.Context, q Question) (Report, error) {
 	if q.IP.IsValid() {
 		r.IP = q.IP.String()
 	}
-	known := false
+	var trusted, untrusted bool
 	for _, s := range statuses {
-		known = known || s.Clients == guard.TrustedClients
+		trusted = trusted || s.Clients == guard.TrustedClients
+		untrusted = untrusted || s.Clients == guard.UntrustedClients
 		r.Limits = append(r.Limits, limitOf(s, ""))
 	}
-	if q.Device != "" {
+	switch { // the guard tells one class only of a device that it knows
+	case q.Device == "":
+	case trusted && !untrusted:
+		r.Clients = guard.TrustedClients.String()
+	default:
 		r.Clients = guard.UntrustedClients.String()
-		if known && len(r.ofClass(guard.UntrustedClients)) == 0 {
-			r.Clients = guard.TrustedClients.String()
-		}
+		r.Limits = slices.DeleteFunc(r.Limits, func(l Limit) bool { return l.Clients == guard.TrustedClients.String() })
 	}
 	return r, nil
-}
-
-func (r Report) ofClass(c guard.Clients) (limits []Limit) {
-	for _, l := range r.Limits {
-		if l.Clients == c.String() {
-			limits = append(limits, l)
-		}
-	}
-	return limits
 }
 
 func (o operator) Refused(ctx context.Context, most int) ([]Limit, error) {

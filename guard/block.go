@@ -93,6 +93,9 @@ func (g *Guard) Unblock(ctx context.Context, who Subject) error {
 	return nil
 }
 
+// SameClient reports that a block of either address is one of the other.
+func SameClient(a, b netip.Addr) bool { return prefix(a, defaultV6Bits) == prefix(b, defaultV6Bits) }
+
 // blocked is a subject as it is blocked: by one key for each of the guard's secrets,
 // of which the present one's is the first.
 type blocked struct {

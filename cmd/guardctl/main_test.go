@@ -125,8 +125,8 @@ func TestBadFilesFailWithTheirPlace(t *testing.T) {
 
 func TestWrongUsage(t *testing.T) {
 	for want, args := range map[string][]string{
-		"":                                      {},
-		"guardctl: unknown command \"inspect\"": {"inspect"},
+		"":                                    {},
+		"guardctl: unknown command \"watch\"": {"watch"},
 		"guardctl: explain takes one file, not 2": {"explain", "a", "b"},
 		"guardctl: explain: unknown flag -v":      {"explain", "-v"},
 	} {

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"authguard/guard"
 	"authguard/guard/adminapi"
@@ -175,7 +176,7 @@ func (r *request) list(ctx context.Context, o adminapi.Operator, stdout io.Write
 // shown is a name as a terminal may have it: whoever chose it shall not move the
 // cursor of the operator.
 func shown(name string) string {
-	if name == "" || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) || strings.HasPrefix(name, `"`) {
+	if name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) || strings.HasPrefix(name, `"`) {
 		return strconv.QuoteToASCII(name)
 	}
 	return name

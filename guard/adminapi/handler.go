@@ -219,6 +219,9 @@ func (a *api) block(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, errRequest{err}
 	}
+	if from := httpguard.ClientIP(r); who.IP.IsValid() && from.IsValid() && guard.SameClient(who.IP, from) {
+		return nil, errRequest{errors.New("ip is the address that you come from: this API would refuse you, too, and could not end it")}
+	}
 	d, err := time.ParseDuration(in["for"])
 	if err != nil || d < time.Second || d > guard.MaxBlock {
 		return nil, errRequest{fmt.Errorf("for is %q, want a duration from 1s to %v, such as 36h", in["for"], guard.MaxBlock)}

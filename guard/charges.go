@@ -24,8 +24,8 @@ type (
 )
 
 const (
-	smallLimits = 3
-	usualLimits = 9
+	smallLimits = 5
+	usualLimits = 12
 )
 
 // chargeText is what the strings of a charge point to.

@@ -28,6 +28,10 @@
 // A rule may ask for a [Puzzle] to be solved instead of waiting ([Challenge]), which a
 // [Challenger] of the application poses and verifies.
 //
+// Operators ask why somebody is refused ([Guard.Inspect]) and who is ([Guard.Refused]),
+// open accounts ([Guard.Unlock]) and close accounts and addresses ([Guard.Block],
+// [Lists]).
+//
 // A guard never allows by default: its zero value, an action without a policy,
 // an attempt without the API key, tenant or part that a rule counts by and a
 // store that does not answer are all errors. Two things a stranger can leave out

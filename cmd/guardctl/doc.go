@@ -24,6 +24,17 @@
 // demo the id in its table of accounts. An account that processes forget has its
 // whole budget again. What a process keeps in its own memory goes with the process.
 //
-// It ends with status 0, with 1 when a file cannot be read or has errors, which
-// are told with file, line and column, or a server fails, and with 2 for wrong usage.
+//	guardctl inspect ACTION [ACCOUNT] [-ip ADDRESS]
+//	guardctl list
+//	guardctl unlock ACCOUNT [ACTION[/RULE]]...
+//	guardctl block ACCOUNT|-ip ADDRESS -for DURATION
+//	guardctl unblock ACCOUNT|-ip ADDRESS
+//
+// say why attempts are refused and who is refused now, and change it. They ask a
+// running application through its API (package adminapi), or its Redis. Flags and
+// arguments come in any order; without any, guardctl tells them all.
+//
+// It ends with status 0, also when the answer is that somebody is refused, with 1
+// when a file cannot be read or has errors, which are told with file, line and column,
+// or a server fails, and with 2 for wrong usage.
 package main

@@ -250,6 +250,7 @@ func TestEveryInstanceSeesABlock(t *testing.T) {
 			require.Contains(t, do("inspect", "login", "bob", "-ip", here.String()), "refused for 1h")
 			require.Contains(t, do("list"), here.String())
 			do("unblock", "-ip", here.String())
+			require.Eventually(t, func() bool { return !refused(one, "carl") && !refused(two, "carl") }, 10*time.Second, time.Millisecond)
 
 			for range 5 {
 				pass, err := instances[0].Check(t.Context(), guard.Attempt{Action: "login", Account: "bob", IP: here})

@@ -62,3 +62,18 @@ func TestListsHaveATTL(t *testing.T) {
 	require.NoError(t, err)
 	require.Error(t, down.Note(ctx, []limiter.Note{note}))
 }
+
+// By an ACL user that has the rights which docs/operations.md names, and no more.
+func TestNotesByAUserWithFewRights(t *testing.T) {
+	addr := testserver.Redis(t)
+	admin := newClient(t, addr)
+	require.NoError(t, admin.Do(ctx, "ACL", "SETUSER", "limits", "on", ">secret", "~ag:*", "+evalsha", "+eval", "+time", "+pexpire", "+hello", "+client",
+		"+zadd", "+zrem", "+zcard", "+zrange", "+zrangebyscore", "+zrevrangebyscore", "+hset", "+hget", "+hdel").Err())
+	client, err := redisstore.NewClient("redis://limits:secret@" + addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { client.Close() })
+	limitertest.Noter(t, func(t *testing.T, now func() time.Time) limiter.Noter {
+		require.NoError(t, admin.FlushDB(ctx).Err())
+		return newStore(t, client, now)
+	})
+}

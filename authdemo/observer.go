@@ -44,7 +44,7 @@ func (o *observer) Observe(ctx context.Context, e guard.Event) {
 		attrs = append(attrs, slog.String("rule", e.Rule), slog.String("by", string(e.By)), slog.String("subject", e.Subject), slog.Duration("for", e.RetryAfter))
 	case guard.Unaddressed:
 		level = slog.LevelWarn
-	case guard.Broken: // once an interval, by guard.OutageLog
+	case guard.Unnoted, guard.Broken: // the latter once an interval, by guard.OutageLog
 		attrs = append(attrs, slog.Any("err", e.Err))
 	}
 	o.log.LogAttrs(ctx, level, "guard", attrs...)

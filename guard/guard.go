@@ -164,7 +164,7 @@ func New(c Config) (*Guard, error) {
 	if g.lists, err = g.newLists(c.Lists); err != nil {
 		return nil, err
 	}
-	fault := func(ctx context.Context, err error) { g.observe(ctx, Event{Kind: Broken, Err: err}) }
+	fault := func(ctx context.Context, err error) { g.observe(ctx, Event{Kind: Unnoted, Err: err}) }
 	if g.index, err = newIndex(c.Store, c.Secret, fault); err != nil {
 		return nil, err
 	}

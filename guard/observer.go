@@ -32,7 +32,7 @@ type Event struct {
 	By         By            // for Blocked and Unblocked, and where a deny list refuses: ByAccount or ByIP
 	RetryAfter time.Duration // for Refused, Silenced and Observed; for Blocked: how long
 	More       bool          // for Refused: another rule denies the same attempt and is told next
-	Err        error         // for Broken and Unverified
+	Err        error         // for Broken, Unverified and Unnoted
 }
 
 // EventKind is what an Event tells.
@@ -57,6 +57,7 @@ const (
 	Unverified                       // the Challenger failed: Err says how
 	Blocked                          // an account or address was blocked, in all actions
 	Unblocked                        // a block was ended
+	Unnoted                          // the index of refused subjects could not be written: Err says why; no limit is concerned
 )
 
 var eventNames = [...]string{
@@ -64,7 +65,7 @@ var eventNames = [...]string{
 	Succeeded: "succeeded", Failed: "failed", Cancelled: "cancelled", Abandoned: "abandoned",
 	Unlocked: "unlocked", Unaddressed: "unaddressed", Broken: "broken", Degraded: "degraded",
 	Unavailable: "unavailable", Solved: "solved", Unsolved: "unsolved", Unverified: "unverified",
-	Blocked: "blocked", Unblocked: "unblocked",
+	Blocked: "blocked", Unblocked: "unblocked", Unnoted: "unnoted",
 }
 
 func (k EventKind) String() string {

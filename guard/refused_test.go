@@ -1,6 +1,7 @@
 package guard_test
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -210,4 +211,29 @@ func TestWithoutAnIndexThereIsNoListing(t *testing.T) {
 	require.ErrorIs(t, err, guard.ErrNoIndex)
 	_, err = new(guard.Guard).Refused(ctx, 10)
 	require.ErrorIs(t, err, guard.ErrNoPolicy)
+}
+
+// mute is a store that counts and keeps no notes.
+type mute struct{ *memstore.Store }
+
+func (mute) Note(context.Context, []limiter.Note) error              { return errDown }
+func (mute) Strike(context.Context, string, []string) error          { return errDown }
+func (mute) Noted(context.Context, []string) ([]limiter.Note, error) { return nil, errDown }
+
+// An index that fails is no outage: it is told apart, and limits, blocks and unlocks
+// go on.
+func TestAnIndexThatFailsConcernsNoLimit(t *testing.T) {
+	b := newBench(t, func(c *guard.Config) { c.Store = mute{memstore.New(memstore.Config{Now: c.Now})} }, login(accountRule()))
+	b.fail(t, 5, by("bob", here))
+	b.requireDenied(t, 15*time.Minute, by("bob", here))
+	require.Eventually(t, func() bool { return b.events.count(guard.Unnoted) == 1 }, 10*time.Second, time.Millisecond)
+	b.mustBlock(t, ofAccount("eve"), time.Hour)
+	b.requireDenied(t, time.Hour, by("eve", here))
+	require.NoError(t, b.Unlock(ctx, "bob"))
+	require.NoError(t, b.Unblock(ctx, ofAccount("eve")))
+	b.requireAdmitted(t, by("bob", here))
+	require.Equal(t, 4, b.events.count(guard.Unnoted))
+	require.Zero(t, b.events.count(guard.Broken))
+	_, err := b.Refused(ctx, 10)
+	require.ErrorIs(t, err, guard.ErrUnavailable)
 }

@@ -50,7 +50,8 @@ type Metrics struct {
 	// By action alone.
 	abandoned, unlocks, unaddressed, faults, degraded *prometheus.CounterVec
 
-	blocks *prometheus.CounterVec // by what an operator did
+	blocks  *prometheus.CounterVec // by what an operator did
+	unnoted *prometheus.CounterVec
 }
 
 var (
@@ -73,11 +74,13 @@ func New(policies []guard.Policy) (*Metrics, error) {
 		unaddressed: counter("unaddressed", "Attempts that came without a client address.", "action"),
 		faults:      counter("faults", "Failures of the store or the resolver.", "action"),
 		blocks:      counter("blocks", "Accounts and addresses that operators blocked or unblocked.", "change"),
+		unnoted:     counter("unnoted", "Notes of who is refused that could not be written; no limit is concerned."),
 		degraded:    counter("degraded", "Attempts decided without the store, as their rules say for outages.", "action"),
 	}
 	for _, change := range []guard.EventKind{guard.Blocked, guard.Unblocked} {
 		m.blocks.WithLabelValues(change.String())
 	}
+	m.unnoted.WithLabelValues()
 	if err := m.SetPolicies(policies); err != nil {
 		return nil, err
 	}
@@ -178,13 +181,15 @@ func (m *Metrics) Observe(_ context.Context, e guard.Event) {
 		m.faults.WithLabelValues(action).Inc()
 	case guard.Blocked, guard.Unblocked:
 		m.blocks.WithLabelValues(e.Kind.String()).Inc()
+	case guard.Unnoted:
+		m.unnoted.WithLabelValues().Inc()
 	case guard.Degraded:
 		m.degraded.WithLabelValues(action).Inc()
 	}
 }
 
 func (m *Metrics) vectors() []*prometheus.CounterVec {
-	return []*prometheus.CounterVec{m.attempts, m.denials, m.settled, m.challenges, m.abandoned, m.unlocks, m.unaddressed, m.faults, m.degraded, m.blocks}
+	return []*prometheus.CounterVec{m.attempts, m.denials, m.settled, m.challenges, m.abandoned, m.unlocks, m.unaddressed, m.faults, m.degraded, m.blocks, m.unnoted}
 }
 
 // Describe implements [prometheus.Collector].

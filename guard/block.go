@@ -52,7 +52,7 @@ func (g *Guard) Block(ctx context.Context, who Subject, duration time.Duration) 
 		}
 		if i == 0 {
 			g.observe(ctx, Event{Kind: Blocked, By: b.by, Subject: subjectOf(key), RetryAfter: d.ResetAfter})
-			g.index.noteNow(ctx, note{key: key, label: b.label, until: time.UnixMicro(d.At).Add(d.ResetAfter)})
+			g.index.noteNow(ctx, note{key: key, label: b.label, at: d.Time(), until: d.Time().Add(d.ResetAfter)})
 		}
 	}
 	return nil

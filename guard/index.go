@@ -31,6 +31,7 @@ type index struct {
 // note is a subject that has nothing left of a limit.
 type note struct {
 	key, label string
+	at         time.Time // of the charge, so that nobody's clock is read in the background
 	until      time.Time
 }
 
@@ -79,7 +80,7 @@ func (x *index) exhausted(p *Pass, a *Attempt, who *identity) {
 			continue
 		}
 		kind := p.policy.kinds[l.kind]
-		x.later(note{strings.Clone(c.Key), kind.label(a, who), c.Decision.Time().Add(c.Decision.ResetAfter)})
+		x.later(note{strings.Clone(c.Key), kind.label(a, who), c.Decision.Time(), c.Decision.Time().Add(c.Decision.ResetAfter)})
 	}
 }
 
@@ -125,7 +126,7 @@ func (x *index) noteNow(ctx context.Context, notes ...note) {
 	}
 	sealed := make([]limiter.Note, len(notes))
 	for i, n := range notes {
-		sealed[i] = limiter.Note{List: listOf(n.key), Key: n.key, Label: x.seal.Seal(nil, nil, padded(n.label), []byte(n.key)), Until: n.until}
+		sealed[i] = limiter.Note{List: listOf(n.key), Key: n.key, Label: x.seal.Seal(nil, nil, padded(n.label), []byte(n.key)), At: n.at, Until: n.until}
 	}
 	if err := x.noter.Note(ctx, sealed); err != nil {
 		x.fault(ctx, fmt.Errorf("noting who is refused: %w", err))

@@ -36,6 +36,10 @@ type Note struct {
 	Key   string
 	Label []byte // what the caller knows it by; a store cannot tell what is in it
 	Until time.Time
+
+	// At is when that came about, by the store's clock ([Decision.Time]), for Note:
+	// what has ended by then goes. If it is zero, the store looks at its clock.
+	At time.Time
 }
 
 // NoterOf is the Noter that store is, or that the store which it wraps is: wrappers

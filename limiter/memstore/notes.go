@@ -28,13 +28,16 @@ func (s *Store) Note(ctx context.Context, notes []limiter.Note) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	now := time.UnixMicro(s.now())
 	s.notes.mu.Lock()
 	defer s.notes.mu.Unlock()
 	if s.notes.lists == nil {
 		s.notes.lists = map[string][]limiter.Note{}
 	}
 	for _, n := range notes {
+		now := n.At
+		if n.At = (time.Time{}); now.IsZero() {
+			now = time.UnixMicro(s.now())
+		}
 		list, known := s.notes.lists[n.List]
 		if !known && len(s.notes.lists) >= maxLists {
 			return fmt.Errorf("memstore: more than %d lists of notes", maxLists)

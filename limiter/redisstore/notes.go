@@ -39,7 +39,7 @@ func (s *Store) Note(ctx context.Context, notes []limiter.Note) error {
 	for _, n := range notes {
 		if args[n.List] == nil {
 			lists = append(lists, n.List)
-			args[n.List] = []any{s.instant(), limiter.MaxNotes}
+			args[n.List] = []any{s.instant(n.At), limiter.MaxNotes}
 		}
 		args[n.List] = append(args[n.List], n.Key, n.Label, n.Until.UnixMicro())
 	}
@@ -64,7 +64,7 @@ func (s *Store) Noted(ctx context.Context, lists []string) ([]limiter.Note, erro
 	pipe := s.client.Pipeline()
 	replies := make([]*redis.Cmd, len(lists))
 	for i, list := range lists {
-		replies[i] = pipe.Eval(ctx, notedScript, listKeys(list), s.instant())
+		replies[i] = pipe.Eval(ctx, notedScript, listKeys(list), s.instant(time.Time{}))
 	}
 	if err := s.exec(ctx, pipe); err != nil {
 		return nil, err
@@ -110,10 +110,14 @@ func (s *Store) exec(ctx context.Context, pipe redis.Pipeliner) error {
 	return nil
 }
 
-// instant is the time of a clock of tests, or "" for the server's.
-func (s *Store) instant() string {
-	if s.now == nil {
-		return ""
+// instant is at or, if that is zero, the time of a clock of tests, or "" for the
+// server's.
+func (s *Store) instant(at time.Time) string {
+	if at.IsZero() {
+		if s.now == nil {
+			return ""
+		}
+		at = s.now()
 	}
-	return strconv.FormatInt(s.now().UnixMicro(), 10)
+	return strconv.FormatInt(at.UnixMicro(), 10)
 }

@@ -300,3 +300,37 @@ func TestInspectTellsABlock(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, status, 1, "who is not blocked has no such rule")
 }
+
+// askedBlocks notes the keys of the last Take that only ask for a block.
+type askedBlocks struct {
+	limiter.Store
+	keys []string
+}
+
+func (s *askedBlocks) Take(ctx context.Context, charges []limiter.Charge) (bool, error) {
+	s.keys = nil
+	for _, c := range charges {
+		if _, block := c.Limit.(limiter.Block); block {
+			s.keys = append(s.keys, c.Key)
+		}
+	}
+	return s.Store.Take(ctx, charges)
+}
+
+// What an attempt does not have is not asked about: else all without an address would
+// meet at one key of the store.
+func TestBlocksAreAskedForWhatAnAttemptHas(t *testing.T) {
+	store := new(askedBlocks)
+	b := newBench(t, func(c *guard.Config) {
+		store.Store = memstore.New(memstore.Config{Now: c.Now})
+		c.Store = store
+	}, login(accountRule(), ipRule(20)))
+	for want, a := range map[int][]guard.Attempt{
+		2: {by("bob", here)}, 1: {by("", here), by("bob", netip.Addr{})}, 0: {by("", netip.Addr{})},
+	} {
+		for _, attempt := range a {
+			b.requireAdmitted(t, attempt)
+			require.Len(t, store.keys, want, "%+v", attempt)
+		}
+	}
+}

@@ -117,6 +117,17 @@ func (c *policy) findKinds() {
 	}
 }
 
+// effect is what a denial by l does, whether or not challenges can be posed.
+func (c *policy) effect(l *ruleLimit) Effect {
+	switch e := c.rules[l.rule].Effect; {
+	case e != Challenge || l.asks():
+		return e
+	case l.advisory > 0:
+		return Observe
+	}
+	return Deny
+}
+
 // add has a limit count for the clients of its rule.
 func (c *policy) add(l ruleLimit, of Clients, kind subjectKind) {
 	c.limits = append(c.limits, l)

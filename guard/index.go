@@ -76,16 +76,13 @@ func (x *index) exhausted(p *Pass, a *Attempt, who *identity) {
 		if l.rule == ofToken || l.previous {
 			continue // a token is nobody, and one note is enough
 		}
-		if !c.Taken || c.Decision.Remaining > 0 || c.Decision.ResetAfter < worthNoting || !refuses(p.rule(i).Effect) {
+		if !c.Taken || c.Decision.Remaining > 0 || c.Decision.ResetAfter < worthNoting || l.advisory > 0 {
 			continue
 		}
 		kind := p.policy.kinds[l.kind]
 		x.later(note{strings.Clone(c.Key), kind.label(a, who), c.Decision.Time(), c.Decision.Time().Add(c.Decision.ResetAfter)})
 	}
 }
-
-// refuses reports that a rule's denial is seen by its client.
-func refuses(e Effect) bool { return e != Silent && e != Observe }
 
 // later has a note written soon.
 func (x *index) later(n note) {

@@ -16,7 +16,7 @@ type Status struct {
 	Rule     string // name in its policy
 	By       By
 	Clients  Clients // whom the rule counts
-	Effect   Effect
+	Effect   Effect  // here: a challenge that nobody can pose is Deny, or Observe
 	Limit    limiter.Limit
 	Subject  string           // keyed hash of the subject, as in an [Event]
 	Decision limiter.Decision // of an attempt of cost 1 (or Attempt.Cost) now
@@ -113,7 +113,7 @@ func statuses(p *Pass, want func(*limiter.Charge, *Rule) bool) []Status {
 		}
 		last = i
 		s = append(s, Status{
-			Action: p.policy.action, Rule: r.Name, By: r.By, Clients: r.Clients, Effect: r.Effect, Limit: c.Limit,
+			Action: p.policy.action, Rule: r.Name, By: r.By, Clients: r.Clients, Effect: p.policy.effect(l), Limit: c.Limit,
 			Subject: subjectOf(p.charges[p.present(i)].Key), Decision: c.Decision,
 		})
 	}

@@ -106,11 +106,11 @@ func (g *Guard) listedLimits() []listedLimit {
 		p := policies[action]
 		for _, l := range p.limits {
 			r, tag := &p.rules[l.rule], string(l.key.tag[:])
-			if seen[tag] || !refuses(r.Effect) {
+			if seen[tag] || l.advisory > 0 { // which refuses nobody
 				continue
 			}
 			seen[tag] = true
-			s := Status{Action: p.action, Rule: r.Name, By: r.By, Clients: r.Clients, Effect: r.Effect, Limit: l.limit}
+			s := Status{Action: p.action, Rule: r.Name, By: r.By, Clients: r.Clients, Effect: p.effect(&l), Limit: l.limit}
 			if l.rule >= p.own {
 				s.Action = "" // a block is of every action
 			}

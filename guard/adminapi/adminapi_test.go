@@ -267,7 +267,7 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 		{"/unblock", `{}`, 400, "want an account or an ip"},
 		{"/unlock", `{}`, 400, "no account"},
 		{"/unlock", `{"account":"bob","actions":"login,"}`, 400, "no policy"},
-		{"/inspect", `{"action":"login"}`, 400, "none of login's rules counts by what is given"},
+		{"/inspect", `{"action":"reauth"}`, 400, "none of reauth's rules counts by what is given"},
 		{"/inspect", `{"action":"login","ip":"x"}`, 400, "want an address"},
 		{"/inspect", `[]`, 400, "one JSON object"},
 		{"/inspect", ``, 400, "no policy"},

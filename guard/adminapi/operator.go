@@ -44,7 +44,8 @@ type Report struct {
 func (r Report) Refusing(clients string) []Limit {
 	var refusing []Limit
 	for _, l := range r.Limits {
-		if l.Refuses && !l.Lifted && l.Effect == guard.Deny.String() && (l.Clients == guard.AllClients.String() || l.Clients == clients) {
+		refuses := l.Effect == guard.Deny.String() || l.Effect == guard.Challenge.String()
+		if l.Refuses && refuses && !l.Lifted && (l.Clients == guard.AllClients.String() || l.Clients == clients) {
 			refusing = append(refusing, l)
 		}
 	}

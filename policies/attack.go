@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"authguard/guard"
+	"authguard/limiter"
 	"authguard/limiter/memstore"
 )
 
@@ -58,7 +59,8 @@ func newAttack(c *campaign, t tactic, budget int) (*attack, error) {
 	a.store = memstore.New(memstore.Config{Now: clock, MaxBytes: 1 << 30})
 	var err error
 	a.guard, err = guard.New(guard.Config{
-		Store: a.store, Secret: []byte(strings.Repeat("explain ", 4)), Policies: []guard.Policy{c.whole}, Opaque: true, Resolve: resolve, Now: clock,
+		Store:  struct{ limiter.Store }{a.store}, // nobody will ask it for a list of the refused
+		Secret: []byte(strings.Repeat("explain ", 4)), Policies: []guard.Policy{c.whole}, Opaque: true, Resolve: resolve, Now: clock,
 		Challenger: solver{},
 	})
 	if err != nil {

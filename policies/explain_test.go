@@ -281,6 +281,9 @@ func TestAStolenDeviceExpires(t *testing.T) {
 // Where the streak is the whole account's, an owner who logs in gives a thief new
 // guesses; and a rule that counts everybody refuses known devices, too.
 func TestWhatDevicesDoNotGain(t *testing.T) {
+	if raced {
+		t.Skip("a year of attempts, many times")
+	}
 	e := explain(t, `a:
   strangers: {by: account, clients: untrusted, limit: 5 per 15m, counts: failures}
   devices:   {by: account, clients: trusted, backoff: {free: 10, base: 30s, max: 1h, lock: 20, forget: 180d, forget_beyond: 180d}}

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -463,4 +464,58 @@ func TestNoRouteLeavesANameInTheStore(t *testing.T) {
 			require.NotContains(t, key, name)
 		}
 	}
+}
+
+// PR-06: what sends no mail uses up nobody's mails. Requests with an address that is
+// none are paid for by who makes them.
+func TestWhatSendsNoMailUsesUpNoMails(t *testing.T) {
+	w := newWorld(t).withOwner()
+	for i := range 50 {
+		c := w.from(fmt.Sprintf("198.51.100.%d", i))
+		require.Equal(t, http.StatusBadRequest, c.post("/register", "email", "new@example.com", "password", "short").Code)
+		require.Equal(t, http.StatusBadRequest, c.post("/password-reset", "mail", owner).Code)
+		require.Equal(t, http.StatusAccepted, c.post("/password-reset", "email", "nobody@example.com").Code)
+	}
+	require.Empty(t, w.mails("new@example.com"))
+	require.Equal(t, http.StatusCreated, w.from("192.0.2.1").post("/register", "email", "new@example.com", "password", "a good password").Code)
+	require.Len(t, w.mails("new@example.com"), 1)
+	w.from("192.0.2.1").post("/password-reset", "email", owner)
+	require.Len(t, w.mails(owner), 1)
+
+	noisy := w.from("203.0.113.1")
+	for range 5 {
+		require.Equal(t, http.StatusBadRequest, noisy.post("/register", "email", "no address", "password", "a good password").Code)
+	}
+	require.Equal(t, http.StatusTooManyRequests, noisy.post("/register", "email", "no address", "password", "a good password").Code)
+}
+
+// OB-03: a flood at one account is one line of the log a window, and the line tells
+// it from other subjects without naming it.
+func TestARefusalIsLoggedOnceAWindow(t *testing.T) {
+	w := newWorld(t).withOwner()
+	lines := func() []string {
+		return slices.DeleteFunc(strings.Split(w.log.String(), "\n"), func(line string) bool {
+			return !strings.Contains(line, "event=refused") || !strings.Contains(line, "rule=account")
+		})
+	}
+	flood := func(email string) {
+		for i := range 40 {
+			w.from(fmt.Sprintf("203.0.113.%d", i)).login(email, "guess")
+		}
+	}
+	flood(owner)
+	require.Len(t, lines(), 1)
+	flood("nobody@example.com")
+	require.Len(t, lines(), 2, "the same of names that nobody has")
+	subject := regexp.MustCompile(`subject=(\S{16})`)
+	first, second := subject.FindStringSubmatch(lines()[0]), subject.FindStringSubmatch(lines()[1])
+	require.NotEqual(t, first[1], second[1])
+	for _, line := range lines() {
+		require.NotContains(t, line, "example.com")
+		require.NotContains(t, line, "203.0.113")
+	}
+	w.advance(15 * time.Minute)
+	flood(owner)
+	require.Len(t, lines(), 3)
+	require.Equal(t, first[1], subject.FindStringSubmatch(lines()[2])[1])
 }

@@ -1,6 +1,7 @@
 package authdemo
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -11,12 +12,14 @@ import (
 
 // reloads tell how the last reload of the policies went, in Prometheus' own terms.
 type reloads struct {
-	mu             sync.Mutex // is held while policies are loaded and put in force
+	mu             sync.Mutex  // is held while policies and lists are loaded and put in force
+	lists          guard.Lists // in force
 	successful, at prometheus.Gauge
 }
 
-func newReloads(now time.Time) *reloads {
+func newReloads(lists guard.Lists, now time.Time) *reloads {
 	r := &reloads{
+		lists: lists,
 		successful: prometheus.NewGauge(prometheus.GaugeOpts{Name: "authdemo_policies_last_reload_successful",
 			Help: "Whether the last reload of the policies succeeded; if not, those from before are in force."}),
 		at: prometheus.NewGauge(prometheus.GaugeOpts{Name: "authdemo_policies_last_reload_success_timestamp_seconds",
@@ -35,18 +38,30 @@ func (r *reloads) note(err error, now time.Time) {
 	r.at.Set(float64(now.Unix()))
 }
 
-// Reload puts the policies in force that load gives, all at once, while requests are
+// Reload puts the policies and lists in force that load gives, while requests are
 // answered. On an error, load's or of what it gives, those from before stay, and the
 // metrics say so. See [guard.Guard.SetPolicies] for what becomes of counts.
-func (s *Service) Reload(load func() ([]guard.Policy, error)) error {
+func (s *Service) Reload(load func() ([]guard.Policy, guard.Lists, error)) error {
 	s.reloads.mu.Lock()
 	defer s.reloads.mu.Unlock()
-	policies, err := load()
+	policies, lists, err := load()
 	if err == nil {
-		err = s.setPolicies(policies)
+		err = s.setLimits(policies, lists)
 	}
 	s.reloads.note(err, s.cfg.Now())
 	return err
+}
+
+func (s *Service) setLimits(policies []guard.Policy, lists guard.Lists) error {
+	before := s.reloads.lists
+	if err := s.guard.SetLists(lists); err != nil {
+		return err
+	}
+	if err := s.setPolicies(policies); err != nil {
+		return errors.Join(err, s.guard.SetLists(before)) // which were in force: never fails
+	}
+	s.reloads.lists = lists
+	return nil
 }
 
 func (s *Service) setPolicies(policies []guard.Policy) error {

@@ -22,8 +22,8 @@ func perAccount(n int64) []guard.Policy {
 		Limits: []limiter.Limit{limiter.SlidingWindow{Limit: n, Window: 15 * time.Minute}}}}}})
 }
 
-func giving(ps []guard.Policy, err error) func() ([]guard.Policy, error) {
-	return func() ([]guard.Policy, error) { return ps, err }
+func giving(ps []guard.Policy, err error) func() ([]guard.Policy, guard.Lists, error) {
+	return func() ([]guard.Policy, guard.Lists, error) { return ps, guard.Lists{}, err }
 }
 
 func (w *world) gauge(name string) (value float64) {
@@ -62,7 +62,7 @@ func TestReload(t *testing.T) {
 
 	w.advance(time.Minute)
 	broken := errors.New("limits.yaml:3:9: login/account: limit \"5 per 900\": 900 has no unit, write 900s")
-	for want, load := range map[string]func() ([]guard.Policy, error){
+	for want, load := range map[string]func() ([]guard.Policy, guard.Lists, error){
 		broken.Error():                     giving(nil, broken),
 		`no policy for this action: "otp"`: giving(policies.Default()[:2], nil),
 		"has no rules":                     giving(policies.Override(policies.Default(), []guard.Policy{{Action: actLogin}}), nil),
@@ -77,6 +77,26 @@ func TestReload(t *testing.T) {
 	ok, at = last()
 	require.True(t, ok)
 	require.Equal(t, started.Add(2*time.Minute), at)
+	require.Equal(t, http.StatusOK, w.from("192.0.2.1").login(owner, ownerPassword).Code)
+}
+
+// Lists are replaced with the policies of their file, or neither is.
+func TestReloadReplacesLists(t *testing.T) {
+	w := newWorld(t).withOwner()
+	denying := guard.Lists{DenyAccounts: []string{owner}}
+	require.NoError(t, w.svc.Reload(func() ([]guard.Policy, guard.Lists, error) { return policies.Default(), denying, nil }))
+	require.Equal(t, http.StatusTooManyRequests, w.from("192.0.2.1").login(owner, ownerPassword).Code)
+	for _, broken := range []struct {
+		policies []guard.Policy
+		lists    guard.Lists
+	}{
+		{policies.Default()[:2], guard.Lists{}},
+		{policies.Default(), guard.Lists{DenyAccounts: []string{""}}},
+	} {
+		require.Error(t, w.svc.Reload(func() ([]guard.Policy, guard.Lists, error) { return broken.policies, broken.lists, nil }))
+		require.Equal(t, http.StatusTooManyRequests, w.from("192.0.2.1").login(owner, ownerPassword).Code)
+	}
+	require.NoError(t, w.svc.Reload(giving(policies.Default(), nil)))
 	require.Equal(t, http.StatusOK, w.from("192.0.2.1").login(owner, ownerPassword).Code)
 }
 

@@ -53,7 +53,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	if s.counters, err = promguard.New(cfg.Policies); err != nil {
 		return nil, err
 	}
-	s.reloads = newReloads(cfg.Now())
+	s.reloads = newReloads(cfg.Lists, cfg.Now())
 	s.exposed = expose(s.counters, s.reloads, cfg.Store)
 	if s.guard, err = guard.New(guard.Config{
 		Store:          cfg.Store,

@@ -165,7 +165,7 @@ func (g *Guard) limitsFor(p *policy, who *identity, a *Attempt) []ruleLimit {
 	if !a.IP.IsValid() {
 		limits = limits[:max(0, len(limits)-len(g.hashes))] // there is no address that could be blocked
 	}
-	if g.lists.allow.has(a.IP) {
+	if g.lists.Load().allow.has(a.IP) {
 		limits = p.lifted(limits)
 	}
 	return limits

@@ -14,13 +14,13 @@ import (
 )
 
 // A Guard applies policies to attempts. It is safe for any number of
-// goroutines, and nothing of it but its policies ever changes after [New]; see
-// [Guard.SetPolicies]. Its zero value refuses everything.
+// goroutines, and nothing of it but its policies and lists ever changes after [New]; see
+// [Guard.SetPolicies] and [Guard.SetLists]. Its zero value refuses everything.
 type Guard struct {
 	store     limiter.Store
 	local     limiter.Store // for rules that count locally while store fails, and for blocks
 	hashes    []*hasher     // of the secret and, if there is one, of the one before
-	lists     lists
+	lists     atomic.Pointer[lists]
 	index     *index
 	devices   deviceKeys
 	resolve   func(context.Context, string) (Account, error)
@@ -161,7 +161,7 @@ func New(c Config) (*Guard, error) {
 	if g.records, err = newRecords(c.Recorder, c.Secret, g.now); err != nil {
 		return nil, err
 	}
-	if g.lists, err = g.newLists(c.Lists); err != nil {
+	if err = g.SetLists(c.Lists); err != nil {
 		return nil, err
 	}
 	fault := func(ctx context.Context, err error) { g.observe(ctx, Event{Kind: Unnoted, Err: err}) }

@@ -72,7 +72,7 @@ func (g *Guard) Inspect(ctx context.Context, a Attempt) ([]Status, error) {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	found := statuses(pass, func(*limiter.Charge, *Rule) bool { return true })
-	if g.lists.allow.has(a.IP) {
+	if g.lists.Load().allow.has(a.IP) {
 		lifted := map[string]bool{}
 		for _, l := range pass.limits {
 			lifted[p.rules[l.rule].Name] = p.lifts(l)

@@ -61,6 +61,20 @@ func (l Lists) Validate() error {
 	return nil
 }
 
+// SetLists replaces the lists at once. If they cannot be, the error says why and
+// those in force stay. It is safe for concurrent use with everything else.
+func (g *Guard) SetLists(l Lists) error {
+	if g == nil || g.store == nil {
+		return fmt.Errorf("%w: the guard is zero", ErrNoPolicy)
+	}
+	next, err := g.newLists(l)
+	if err != nil {
+		return err
+	}
+	g.lists.Store(&next)
+	return nil
+}
+
 func (g *Guard) newLists(l Lists) (lists, error) {
 	if err := l.Validate(); err != nil {
 		return lists{}, err
@@ -97,10 +111,10 @@ func (g *Guard) denied(ctx context.Context, a *Attempt) error {
 
 // deniedBy is what a deny list names of an attempt: ByIP, ByAccount or "".
 func (g *Guard) deniedBy(a *Attempt) By {
-	switch {
-	case g.lists.deny.has(a.IP):
+	switch l := g.lists.Load(); {
+	case l.deny.has(a.IP):
 		return ByIP
-	case len(g.lists.accounts) > 0 && g.lists.accounts[g.canonical(a.Account)]:
+	case len(l.accounts) > 0 && l.accounts[g.canonical(a.Account)]:
 		return ByAccount
 	}
 	return ""

@@ -95,6 +95,20 @@ func TestAnAllowListLeavesAttemptsWhole(t *testing.T) {
 	require.ErrorIs(t, err, guard.ErrNoAccount)
 }
 
+// New lists hold for the next attempt, and what cannot be a list changes nothing.
+func TestListsAreReplacedAtOnce(t *testing.T) {
+	b := newBench(t, listed(guard.Lists{DenyAccounts: []string{"root"}}), login(accountRule(), ipRule(2)))
+	b.requireDenied(t, time.Hour, by("root", here))
+	require.NoError(t, b.SetLists(guard.Lists{DenyAccounts: []string{"eve"}}))
+	b.requireDenied(t, time.Hour, by("eve", here))
+	b.requireAdmitted(t, by("root", here))
+	require.ErrorContains(t, b.SetLists(guard.Lists{AllowAddresses: prefixes("::/7")}), "::/7")
+	b.requireDenied(t, time.Hour, by("eve", here))
+	require.NoError(t, b.SetLists(guard.Lists{}))
+	b.requireAdmitted(t, by("eve", here))
+	require.ErrorIs(t, new(guard.Guard).SetLists(guard.Lists{}), guard.ErrNoPolicy)
+}
+
 func TestWhatIsNoListIsRefused(t *testing.T) {
 	for want, l := range map[string]guard.Lists{
 		"DenyAddresses has an invalid prefix":      {DenyAddresses: make([]netip.Prefix, 1)},

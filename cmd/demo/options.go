@@ -43,7 +43,7 @@ func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (
 	fs.Usage = func() {}
 	fs.StringVar(&o.addr, "addr", "127.0.0.1:8080", "`address` to listen on")
 	fs.StringVar(&o.db, "db", "", "`path` of the SQLite database (default in the user's cache folder)")
-	fs.StringVar(&o.policies, "policies", "", "YAML `file` of limits; it replaces the presets of the actions that it names, and is read again on SIGHUP")
+	fs.StringVar(&o.policies, "policies", "", "YAML `file` of limits and lists; it replaces the presets of the actions that it names, and is read again on SIGHUP")
 	fs.StringVar(&o.secretFile, "secret-file", "", "`file` of the secret that keys names in the limit store; made when absent (default beside the database)")
 	fs.StringVar(&o.previousSecret, "previous-secret-file", "", "`file` of the secret before that of -secret-file, while it is being replaced: what was counted under it still counts")
 	fs.StringVar(&o.redis, "redis", "", "`URL` of a Redis that keeps the limits for several processes (redis://, rediss://, redis+sentinel://, redis+cluster://); needs -secret-file")

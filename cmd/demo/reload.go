@@ -10,7 +10,7 @@ import (
 	"authguard/guard"
 )
 
-// reloadOnHangup has the policies read again whenever the program is sent SIGHUP,
+// reloadOnHangup has the policies and lists read again whenever the program is sent SIGHUP,
 // until stop is called. A file with errors, each of which is logged with its place,
 // changes nothing.
 func reloadOnHangup(o *options, svc *authdemo.Service) (stop func()) {
@@ -31,9 +31,16 @@ func reloadOnHangup(o *options, svc *authdemo.Service) (stop func()) {
 }
 
 func reload(o *options, svc *authdemo.Service) {
-	err := svc.Reload(func() ([]guard.Policy, error) { return loadLimits(o.policies) })
+	err := svc.Reload(func() ([]guard.Policy, guard.Lists, error) {
+		limits, err := loadLimits(o.policies)
+		if err != nil {
+			return nil, guard.Lists{}, err
+		}
+		lists, err := loadLists(o.policies)
+		return limits, lists, err
+	})
 	if err == nil {
-		o.log.Info("policies reloaded", "file", o.policies)
+		o.log.Info("policies and lists reloaded", "file", o.policies)
 		return
 	}
 	for _, e := range each(err) {

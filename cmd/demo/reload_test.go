@@ -59,10 +59,14 @@ func TestHangupReloadsThePolicies(t *testing.T) {
 	require.Equal(t, http.StatusTooManyRequests, login())
 
 	write("3 per 15m")
-	hangup(1, "policies reloaded")
+	hangup(1, "policies and lists reloaded")
 	metric("1")
 	require.Equal(t, http.StatusUnauthorized, login())
 	require.Equal(t, http.StatusTooManyRequests, login())
+
+	require.NoError(t, os.WriteFile(file, []byte("lists: {deny: {addresses: [127.0.0.1]}}\n"), 0o600))
+	hangup(2, "policies and lists reloaded")
+	require.Equal(t, http.StatusTooManyRequests, login(), "a list is in force with the file that has it")
 
 	require.NoError(t, os.Remove(file))
 	hangup(2, "policies not reloaded")

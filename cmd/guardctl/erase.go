@@ -44,17 +44,21 @@ func erase(ctx context.Context, args []string, stdout io.Writer) error {
 	if err := checkMark(ctx, store, o.secrets); err != nil {
 		return err
 	}
-	held := 0
+	held, blocked := 0, false
 	for _, ps := range o.policies {
 		for _, id := range slices.Compact([]string{"", o.id}) {
-			n, err := o.eraseFrom(ctx, store, ps, id)
+			n, b, err := o.eraseFrom(ctx, store, ps, id)
 			if err != nil {
 				return err
 			}
-			held += n
+			held, blocked = held+n, blocked || b
 		}
 	}
-	_, err = fmt.Fprintf(stdout, "Erased. Of the account's limits %d had counted something.\n", held)
+	said := fmt.Sprintf("Erased. Of the account's limits %d had counted something.\n", held)
+	if blocked {
+		said += "It is blocked by an operator, and stays so with its sealed name until that ends: see guardctl unblock.\n"
+	}
+	_, err = io.WriteString(stdout, said)
 	return err
 }
 
@@ -122,8 +126,8 @@ func checkMark(ctx context.Context, store *redisstore.Store, secrets [][]byte) e
 }
 
 // eraseFrom erases what policies have counted of the account under one of its ids, and
-// tells how many limits that were.
-func (o eraseOptions) eraseFrom(ctx context.Context, store *redisstore.Store, ps []guard.Policy, id string) (held int, err error) {
+// tells how many limits that were, and whether an operator has blocked it, which stays.
+func (o eraseOptions) eraseFrom(ctx context.Context, store *redisstore.Store, ps []guard.Policy, id string) (held int, blocked bool, err error) {
 	c := guard.Config{Store: store, Secret: o.secrets[0], Policies: ps}
 	if len(o.secrets) > 1 {
 		c.PreviousSecret = o.secrets[1]
@@ -133,18 +137,22 @@ func (o eraseOptions) eraseFrom(ctx context.Context, store *redisstore.Store, ps
 	}
 	g, err := guard.New(c)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	for _, p := range ps {
 		all, err := g.Inspect(ctx, guard.Attempt{Action: p.Action, Account: o.account})
 		if err != nil && !errors.Is(err, guard.ErrMissing) { // of an action without rules by account
-			return 0, err
+			return 0, false, err
 		}
 		for _, s := range all {
-			if s.By == guard.ByAccount && s.Used() > 0 {
+			switch {
+			case s.By != guard.ByAccount || s.Used() == 0:
+			case s.Rule == guard.BlockedRule:
+				blocked = true
+			default:
 				held++
 			}
 		}
 	}
-	return held, g.Erase(ctx, o.account)
+	return held, blocked, g.Erase(ctx, o.account)
 }

@@ -82,6 +82,12 @@ func TestErase(t *testing.T) {
 	require.Equal(t, statusOK, status, errs)
 	require.Equal(t, "Erased. Of the account's limits 0 had counted something.\n", out)
 	require.NotContains(t, errs, "bob")
+
+	at := []string{"-redis", url, "-secret-file", newFile, "-names", "id"}
+	ok(t, append([]string{"block", "7", "-for", "1h"}, at...)...)
+	out = ok(t, args...)
+	require.Contains(t, out, "limits 0 had counted something.\nIt is blocked by an operator", "a block counts nothing")
+	require.Contains(t, ok(t, append([]string{"list"}, at...)...), "by an operator")
 }
 
 func TestEraseNeedsToKnowWhoseAndWhere(t *testing.T) {

@@ -25,8 +25,8 @@ or the Redis that it keeps its limits in:
   -redis URL          or AUTHGUARD_REDIS: redis://, rediss://, redis+sentinel://, redis+cluster://
   -secret-file FILE   with the guard's secret
   -policies FILE      of the application, in place of the presets
-  -names KIND         what accounts are: folded names (default), opaque names, or the id that the
-                      application's resolver finds
+  -names KIND         where an account is named, what it is: a folded name, an opaque name, or the id
+                      that the application's resolver finds (the demo has one); nothing else is found
 They take also
   -ip ADDRESS         inspect, block, unblock: the client's address
   -device COOKIE      inspect: the value of a device cookie, to ask for a known device
@@ -104,7 +104,12 @@ func parseRequest(name string, args []string) (*request, error) {
 		}
 		r.duration = time.Until(until).Round(time.Second)
 	}
-	return r, cmp.Or(r.check(), r.at.check())
+	return r, cmp.Or(r.check(), r.at.check(r.namesAccount()))
+}
+
+// namesAccount reports that one of the arguments is an account.
+func (r *request) namesAccount() bool {
+	return len(r.args) > 1 || len(r.args) == 1 && r.name != "inspect"
 }
 
 // check reports which arguments are missing or too many.

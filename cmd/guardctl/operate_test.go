@@ -149,6 +149,8 @@ func TestWhatAnOperatorGetsWrong(t *testing.T) {
 		"list: -redis needs -secret-file":                {"list", "-redis", "redis://127.0.0.1"},
 		"list: -secret-file, -policies and -names need":  {"list", "-secret-file", "x"},
 		"list: -url and -token-file go with":             {"list", "-url", "http://127.0.0.1", "-redis", "redis://127.0.0.1"},
+		"inspect: -redis needs -names where an account":  {"inspect", "login", "bob", "-redis", "redis://127.0.0.1", "-secret-file", "x"},
+		"unlock: -redis needs -names":                    {"unlock", "bob", "-redis", "redis://127.0.0.1", "-secret-file", "x"},
 		`list: -names is "x"`:                            {"list", "-redis", "redis://127.0.0.1", "-names", "x"},
 	} {
 		status, out, errs := call(t, args...)
@@ -225,7 +227,7 @@ func TestEveryInstanceSeesABlock(t *testing.T) {
 			two, _ := stack(t, client)
 			instances := []*guard.Guard{one, two}
 			t.Setenv("AUTHGUARD_REDIS", url)
-			at := []string{"-secret-file", secretFile(t)}
+			at := []string{"-secret-file", secretFile(t), "-names", "folded"}
 			do := func(args ...string) string { return ok(t, append(args, at...)...) }
 			for range 3 {
 				for _, g := range instances {
@@ -303,8 +305,9 @@ func TestAccountsByID(t *testing.T) {
 		Resolve: func(context.Context, string) (guard.Account, error) { return guard.Account{ID: "User-7"}, nil }})
 	require.NoError(t, err)
 	at := []string{"-redis", url, "-secret-file", secretFile(t)}
-	ok(t, append([]string{"block", "bob", "-for", "1h"}, at...)...)
+	ok(t, append([]string{"block", "bob", "-for", "1h", "-names", "folded"}, at...)...)
 	require.False(t, refused(g, "bob"), "a name is not what counts")
+	ok(t, append([]string{"list"}, at...)...)
 	ok(t, append([]string{"block", "User-7", "-for", "1h", "-names", "id"}, at...)...)
 	require.True(t, refused(g, "bob"))
 }
@@ -337,7 +340,7 @@ func TestAnswersOnAFullRedis(t *testing.T) {
 			require.NoError(t, pass.Fail(ctx))
 		}
 	}
-	at := []string{"-redis", url, "-secret-file", secretFile(t)}
+	at := []string{"-redis", url, "-secret-file", secretFile(t), "-names", "folded"}
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		list, err := g.Refused(ctx, 10_000)
 		require.NoError(c, err)

@@ -34,16 +34,18 @@ func (p *place) flags(fs *flag.FlagSet) {
 	fs.StringVar(&p.redis, "redis", "", "")
 	fs.StringVar(&p.secretFile, "secret-file", "", "")
 	fs.StringVar(&p.policies, "policies", "", "")
-	fs.StringVar(&p.names, "names", "folded", "")
+	fs.StringVar(&p.names, "names", "", "")
 }
 
-func (p *place) check() error {
+// check reports flags that do not go together. Where accounts are named, a Redis alone
+// does not tell what they are counted by, and a wrong guess would find nothing and say so.
+func (p *place) check(account bool) error {
 	asked := p.url != "" || p.tokenFile != ""
-	direct := p.redis != "" || p.secretFile != "" || p.policies != "" || p.names != "folded"
+	direct := p.redis != "" || p.secretFile != "" || p.policies != "" || p.names != ""
 	switch {
 	case asked && direct:
 		return errors.New("-url and -token-file go with an application's API; -redis, -secret-file, -policies and -names with its Redis")
-	case p.names != "folded" && p.names != "opaque" && p.names != "id":
+	case p.names != "" && p.names != "folded" && p.names != "opaque" && p.names != "id":
 		return fmt.Errorf("-names is %q, want folded, opaque or id", p.names)
 	}
 	if !asked {
@@ -54,6 +56,9 @@ func (p *place) check() error {
 	}
 	if p.redis != "" && p.secretFile == "" {
 		return errors.New("-redis needs -secret-file, the guard's: names are kept under it")
+	}
+	if p.redis != "" && account && p.names == "" {
+		return errors.New("-redis needs -names where an account is named: folded or opaque names, or id if the application has a resolver, whose id is then the account to name")
 	}
 	return nil
 }
@@ -102,7 +107,7 @@ func (p *place) openRedis() (adminapi.Operator, func(), error) {
 		client.Close()
 		return nil, nil, fmt.Errorf("-redis: %w", err)
 	}
-	config := guard.Config{Store: store, Secret: bytes.TrimSpace(secret), Policies: limits, Lists: lists, Opaque: p.names != "folded"}
+	config := guard.Config{Store: store, Secret: bytes.TrimSpace(secret), Policies: limits, Lists: lists, Opaque: p.names == "opaque" || p.names == "id"}
 	if p.names == "id" {
 		config.Resolve = func(_ context.Context, id string) (guard.Account, error) { return guard.Account{ID: id}, nil }
 	}

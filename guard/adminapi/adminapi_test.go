@@ -187,6 +187,24 @@ func TestNobodyGetsInWithoutTheToken(t *testing.T) {
 	require.ErrorIs(t, err, guard.ErrNoPolicy)
 }
 
+// No answer sends an operator, and the token, to a path outside of the API, where a
+// router that cleans no paths has mounted it.
+func TestNoPathLeadsOutOfTheAPI(t *testing.T) {
+	w := newWorld(t)
+	api, err := adminapi.New(adminapi.Config{Guard: w.guard, Token: token})
+	require.NoError(t, err)
+	mounted := http.StripPrefix("/admin", api)
+	for _, path := range []string{"//refused?n=1", "/./refused?n=1", "/x/../refused?n=1", "//evil.example/refused", "/refused/?n=1", ""} {
+		r := httptest.NewRequest(http.MethodGet, "/admin"+path, nil)
+		r.RemoteAddr = "203.0.113.7:1234"
+		r.Header.Set("Authorization", "Bearer "+token)
+		rec := httptest.NewRecorder()
+		mounted.ServeHTTP(rec, r)
+		require.Equal(t, http.StatusNotFound, rec.Code, path)
+		require.Empty(t, rec.Header().Get("Location"), path)
+	}
+}
+
 // However many guesses at the token come at once, the policy's number is compared.
 func TestTheTokenCannotBeTriedOut(t *testing.T) {
 	w := newWorld(t)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -88,6 +89,8 @@ func (a *api) operatorsOnly(next http.Handler) http.Handler {
 			httpguard.Refuse(w, r, err)
 		case !ok:
 			unauthorized(w)
+		case path.Clean(r.URL.Path) != r.URL.Path:
+			http.NotFound(w, r) // the mux would redirect to a path outside of where this is mounted
 		default:
 			next.ServeHTTP(w, r)
 		}

@@ -24,7 +24,8 @@ import (
 // which no order of attempts gets around, and not for every mixture of laws.
 //
 // Each action is attacked for itself: figures of actions that share a streak do
-// not add up. It is a matter of seconds; ctx ends it early. Where a year has
+// not add up. It is a matter of seconds, of minutes where very many attempts are admitted; ctx
+// ends it early. Where a year has
 // more attempts than that, the end of what was run goes on, and the [Figure]
 // says that it is estimated.
 func Explain(ctx context.Context, ps []guard.Policy) (Explanation, error) {

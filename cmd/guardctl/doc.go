@@ -5,7 +5,8 @@
 // tells what the policies of a file, or the presets that come with the library,
 // leave to somebody who guesses: per hour, day, 30 days and year, from one
 // address or from many. It carries the attacks out, in memory and in virtual
-// time, which takes seconds; it talks to no server.
+// time, which takes seconds, or minutes where a policy lets very many attempts of an
+// address through; it talks to no server.
 //
 //	guardctl replay [-json] LOG... FILE
 //

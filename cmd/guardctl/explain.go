@@ -27,6 +27,10 @@ func explain(ctx context.Context, args []string, stdout io.Writer) error {
 	default:
 		return usageError(fmt.Sprintf("explain takes one file, not %d", len(args)))
 	}
+	if len(ps) == 0 {
+		_, err := fmt.Fprintf(stdout, "%s has no policies: the presets are in force, which explain tells without a file.\n", args[0])
+		return err
+	}
 	left, err := policies.Explain(ctx, ps)
 	if err != nil {
 		return err

@@ -54,6 +54,11 @@ login: guesses
 }
 
 // What a stolen device cookie leaves, where known devices have rules of their own.
+// A file may have lists alone; a table without a row would say that nothing is let through.
+func TestExplainOfAFileWithoutPoliciesSaysSo(t *testing.T) {
+	require.Contains(t, ok(t, "explain", file(t, "lists: {deny: {accounts: [root]}}\n")), "has no policies: the presets are in force")
+}
+
 func TestExplainDevices(t *testing.T) {
 	status, out, errs := call(t, "explain", file(t, `
 pin:

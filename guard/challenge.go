@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -83,8 +84,7 @@ func (g *Guard) takeAnswered(ctx context.Context, p *Pass, subjects []subjectHas
 		return ok, err
 	}
 	g.observe(ctx, Event{Kind: Unsolved, Action: a.Action})
-	cost := p.charges[0].Cost
-	anew, err := newPass(p.policy, bare, subjects, cost)
+	anew, err := newPass(p.policy, bare, subjects, cmp.Or(a.Cost, 1))
 	if err != nil {
 		return false, err
 	}

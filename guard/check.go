@@ -77,8 +77,8 @@ func (g *Guard) Check(ctx context.Context, a Attempt) (*Pass, error) {
 	}
 	g.index.exhausted(pass, &a, &who)
 	seen := 0
-	for i := range pass.charges { // the limits of an advisory rule stand side by side
-		if c := &pass.charges[i]; c.Advisory > seen && !c.Taken {
+	for i := range pass.charges { // the limits of an advisory rule stand side by side, the rules in any order: see setAside
+		if c := &pass.charges[i]; c.Advisory > 0 && c.Advisory != seen && !c.Taken {
 			seen = c.Advisory
 			g.observeDenials(ctx, pass, c.Advisory)
 			pass.silenced = pass.silenced || pass.rule(i).Effect == Silent

@@ -184,7 +184,8 @@ func (k subjectKind) label(a *Attempt, who *identity) string {
 	case kindPart:
 		label = a.Parts[k.part]
 	}
-	return strings.ToValidUTF8(label[:min(len(label), maxLabel)], "")
+	label = strings.ToValidUTF8(label[:min(len(label), maxLabel)], "")
+	return strings.Clone(label) // what the attempt brought may be longer, and its caller's
 }
 
 func labelOfAddress(a *Attempt, bits int) string {

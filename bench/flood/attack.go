@@ -102,16 +102,24 @@ func (a *attack) guess(i int) {
 	}
 }
 
-// stop ends the flood, and reports what went wrong: of a guarded site any guess
-// that was neither denied nor left without an answer.
+// stop ends the flood, and reports what went wrong: of a guarded site any guess that
+// got to the password. On a machine that is so busy that Redis gives no answer in time
+// the guard counts by itself, which gives each victim's guesser five more, once.
 func (a *attack) stop() error {
 	close(a.stopped)
 	a.running.Wait()
 	if err := a.failed.Load(); err != nil {
 		return *err
 	}
-	if a.site.guard != nil && a.denied.Load()+a.unanswered.Load() != a.sent.Load() {
-		return fmt.Errorf("%d of %d guesses were denied, want all", a.denied.Load(), a.sent.Load())
+	if a.site.guard == nil {
+		return nil
+	}
+	budget := int64(0)
+	if a.site.degraded.Load() > 0 {
+		budget = 5 * victims
+	}
+	if wrong := a.wrong.Load(); wrong > budget || budget == 0 && a.busy.Load() > 0 {
+		return fmt.Errorf("of %d guesses %d got to a password and %d to its gate, want at most %d", a.sent.Load(), wrong, a.busy.Load(), budget)
 	}
 	return nil
 }

@@ -79,7 +79,8 @@ func (g *Guard) block(ctx context.Context, key string, limit limiter.Block) (lim
 
 // Unblock ends a block of who, if there is one, in every process that shares the
 // store; one with a cache before it hears of it within milliseconds while its
-// channel lives. It lifts nothing else.
+// channel lives. It lifts nothing else. For outages of the
+// store, another process that has blocked who remembers it until it would have ended.
 func (g *Guard) Unblock(ctx context.Context, who Subject) error {
 	b, err := g.blockable(ctx, who)
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 )
 
 // A Recorder is told of every attempt and of how it ended, so that other policies
-// can be tried on what has happened: see packages recording and replay. It is
+// can be tried on what has happened: see packages recording and replay. What a
+// deny list refuses is no matter of policies, and is not told. It is
 // called on the goroutine that asked: it must be quick and safe for concurrent use.
 type Recorder interface {
 	Record(r Record)

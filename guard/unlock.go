@@ -20,11 +20,12 @@ func (g *Guard) Unlock(ctx context.Context, account string, actions ...string) e
 // Erase forgets all that the store keeps under account's name, for an owner who has
 // the right to be forgotten: what Unlock forgets in all actions and, where
 // Config.Resolve knows an id, also what was counted under the name before, when
-// there was no such account. Erase an account before the resolver forgets it.
+// there was no such account. Erase an account before the resolver forgets it. A
+// block stands, and with it the name, sealed, in the index: [Guard.Unblock] first.
 //
 // What counts an account together with something else (an address, a device, an API
 // key) is kept under a keyed hash of that, which nobody can find by the account; it
-// ages out with its window.
+// ages out with its window, and so does a sealed note of it in the index.
 func (g *Guard) Erase(ctx context.Context, account string) error {
 	return g.forget(ctx, account, nil, func(who identity) []identity {
 		if who.known.ID == "" {

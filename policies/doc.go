@@ -65,7 +65,7 @@
 //	  device:  {by: device, clients: trusted, limit: 5 per 15m, counts: failures}
 //
 // Beside actions a file may have lists of whom the guard denies whatever is counted,
-// and of addresses that rules by address do not count ([LoadLists], guard.Lists):
+// and of addresses that rules by address do not count ([LoadFile], guard.Lists):
 //
 //	lists:
 //	  deny:  {addresses: [203.0.113.0/24, 198.51.100.7], accounts: [root]}

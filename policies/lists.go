@@ -11,26 +11,6 @@ import (
 // listsKey is the key of a file that names no action.
 const listsKey = "lists"
 
-// LoadLists reads the lists of the policy file at path, which are empty if it has
-// none. The file is read as [Load] does; one with an error anywhere yields nothing.
-func LoadLists(path string) (guard.Lists, error) {
-	data, err := readFile(path)
-	if err != nil {
-		return guard.Lists{}, err
-	}
-	return ParseLists(path, data)
-}
-
-// ParseLists is [LoadLists] of data, with the errors of [Parse].
-func ParseLists(name string, data []byte) (guard.Lists, error) {
-	r := newReader(name)
-	r.read(data)
-	if err := r.err(); err != nil {
-		return guard.Lists{}, err
-	}
-	return r.lists, nil
-}
-
 // readLists reads the value of listsKey.
 func (r *reader) readLists(n *yaml.Node) {
 	r.entries(n, listsKey, "deny or allow", func(key, n *yaml.Node) {

@@ -22,22 +22,20 @@ login:
 `
 
 func TestListsStandBesideActions(t *testing.T) {
-	ps, err := policies.Parse("f.yaml", []byte(withLists))
+	f, err := policies.ParseFile("f.yaml", []byte(withLists))
 	require.NoError(t, err)
-	require.Len(t, ps, 1)
-	require.Equal(t, "login", ps[0].Action)
-	lists, err := policies.ParseLists("f.yaml", []byte(withLists))
-	require.NoError(t, err)
+	require.Len(t, f.Policies, 1)
+	require.Equal(t, "login", f.Policies[0].Action)
 	p := netip.MustParsePrefix
 	require.Equal(t, guard.Lists{
 		DenyAddresses:  []netip.Prefix{p("203.0.113.0/24"), p("198.51.100.7/32"), p("2001:db8::/32"), p("192.0.2.1/32")},
 		DenyAccounts:   []string{"root", "Admin"},
 		AllowAddresses: []netip.Prefix{p("192.0.2.0/28")},
-	}, lists)
+	}, f.Lists)
 
-	lists, err = policies.ParseLists("f.yaml", []byte("login: {ip: {by: ip, limit: 5 per 15m}}"))
+	f, err = policies.ParseFile("f.yaml", []byte("login: {ip: {by: ip, limit: 5 per 15m}}"))
 	require.NoError(t, err)
-	require.Zero(t, lists)
+	require.Zero(t, f.Lists)
 }
 
 func TestListsAreReadStrictly(t *testing.T) {
@@ -59,12 +57,12 @@ func TestListsAreReadStrictly(t *testing.T) {
 		"lists: &x {deny: {accounts: [a]}}":                    "anchors are not allowed",
 		"lists: {deny: {accounts: [a]}}\nlogin: {ip: {}}":      "f.yaml:2:",
 	} {
-		_, err := policies.ParseLists("f.yaml", []byte(file))
+		_, err := policies.ParseFile("f.yaml", []byte(file))
 		require.ErrorContains(t, err, want, file)
 		_, same := policies.Parse("f.yaml", []byte(file))
 		require.EqualError(t, same, err.Error(), "either reader reads all of it")
 	}
-	_, err := policies.LoadLists("/no/such/file")
+	_, err := policies.LoadFile("/no/such/file")
 	require.ErrorContains(t, err, "no such file")
 	require.False(t, strings.HasPrefix(err.Error(), "policies: policies:"))
 }

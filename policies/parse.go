@@ -13,27 +13,32 @@ import (
 // maxFile bounds what is read of a file. A policy file has a few kilobytes.
 const maxFile = 1 << 20
 
-// Load reads the policy file at path; see the package comment for its format.
-// A file with errors yields no policies at all.
-func Load(path string) ([]guard.Policy, error) {
-	data, err := readFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return Parse(path, data)
+// A File is what a policy file has.
+type File struct {
+	Policies []guard.Policy
+	Lists    guard.Lists // empty if it has none
 }
 
-func readFile(path string) ([]byte, error) {
+// Load reads the policies of the file at path; see the package comment for its format.
+// A file with errors yields no policies at all.
+func Load(path string) ([]guard.Policy, error) {
+	f, err := LoadFile(path)
+	return f.Policies, err
+}
+
+// LoadFile reads all that the policy file at path has, at once, so that policies and
+// lists are of one version of it. A file with errors yields nothing at all.
+func LoadFile(path string) (File, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("policies: %w", err)
+		return File{}, fmt.Errorf("policies: %w", err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return nil, fmt.Errorf("policies: %w", err)
+		return File{}, fmt.Errorf("policies: %w", err)
 	}
-	return data, nil
+	return ParseFile(path, data)
 }
 
 // Parse reads policies from data; see the package comment for the format. The
@@ -41,12 +46,18 @@ func readFile(path string) ([]byte, error) {
 // reports all errors of the file, joined in its order, up to twenty. The
 // policies are in the order of the file too, and valid.
 func Parse(name string, data []byte) ([]guard.Policy, error) {
+	f, err := ParseFile(name, data)
+	return f.Policies, err
+}
+
+// ParseFile is [LoadFile] of data, with the errors of [Parse].
+func ParseFile(name string, data []byte) (File, error) {
 	r := newReader(name)
 	policies := r.read(data)
 	if err := r.err(); err != nil {
-		return nil, err
+		return File{}, err
 	}
-	return policies, nil
+	return File{Policies: policies, Lists: r.lists}, nil
 }
 
 // reader turns a file into policies, noting problems on the way.

@@ -17,23 +17,23 @@ type policyError struct{ error }
 func (e policyError) Unwrap() error { return e.error }
 
 // loadLimits are the presets, with the policies of the file, if one is named, in
-// their place. An action that the presets do not have is none of the service's:
+// their place, and the lists of that file. An action that the presets do not have is none of the service's:
 // its limits would never be asked, and the one that was meant stays as it is.
-func loadLimits(file string) ([]guard.Policy, error) {
+func loadLimits(file string) ([]guard.Policy, guard.Lists, error) {
 	limits := policies.Default()
 	if file == "" {
-		return limits, nil
+		return limits, guard.Lists{}, nil
 	}
-	own, err := policies.Load(file)
+	own, err := policies.LoadFile(file)
 	if err != nil {
-		return nil, policyError{err}
+		return nil, guard.Lists{}, policyError{err}
 	}
 	known := make([]string, len(limits))
 	for i, p := range limits {
 		known[i] = p.Action
 	}
 	var unknown []error
-	for _, p := range own {
+	for _, p := range own.Policies {
 		if slices.Contains(known, p.Action) {
 			continue
 		}
@@ -45,21 +45,9 @@ func loadLimits(file string) ([]guard.Policy, error) {
 	}
 	if unknown != nil {
 		unknown = append(unknown, fmt.Errorf("%s: the actions are %s", file, strings.Join(known, ", ")))
-		return nil, policyError{errors.Join(unknown...)}
+		return nil, guard.Lists{}, policyError{errors.Join(unknown...)}
 	}
-	return policies.Override(limits, own), nil
-}
-
-// loadLists are the lists in the file of policies, if one is named.
-func loadLists(file string) (guard.Lists, error) {
-	if file == "" {
-		return guard.Lists{}, nil
-	}
-	lists, err := policies.LoadLists(file)
-	if err != nil {
-		return guard.Lists{}, policyError{err}
-	}
-	return lists, nil
+	return policies.Override(limits, own.Policies), own.Lists, nil
 }
 
 // nearest is the candidate that at most two slips turn s into, or "".

@@ -14,7 +14,7 @@ func TestAPolicyForNoActionIsRefused(t *testing.T) {
 	own := filepath.Join(t.TempDir(), "own.yaml")
 	load := func(text string) error {
 		require.NoError(t, os.WriteFile(own, []byte(text), 0o600))
-		_, err := loadLimits(own)
+		_, _, err := loadLimits(own)
 		return err
 	}
 	const rule = ": {ip: {by: ip, limit: 5 per 1m}}\n"
@@ -28,6 +28,6 @@ func TestAPolicyForNoActionIsRefused(t *testing.T) {
 	for _, p := range policies.Default() {
 		require.NoError(t, load(p.Action+rule))
 	}
-	_, err := loadLimits(own + ".absent")
+	_, _, err := loadLimits(own + ".absent")
 	require.ErrorContains(t, err, "no such file")
 }

@@ -58,11 +58,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err != nil {
 		return err
 	}
-	limits, err := loadLimits(o.policies)
-	if err != nil {
-		return err
-	}
-	lists, err := loadLists(o.policies)
+	limits, lists, err := loadLimits(o.policies)
 	if err != nil {
 		return err
 	}

@@ -32,12 +32,7 @@ func reloadOnHangup(o *options, svc *authdemo.Service) (stop func()) {
 
 func reload(o *options, svc *authdemo.Service) {
 	err := svc.Reload(func() ([]guard.Policy, guard.Lists, error) {
-		limits, err := loadLimits(o.policies)
-		if err != nil {
-			return nil, guard.Lists{}, err
-		}
-		lists, err := loadLists(o.policies)
-		return limits, lists, err
+		return loadLimits(o.policies)
 	})
 	if err == nil {
 		o.log.Info("policies and lists reloaded", "file", o.policies)

@@ -87,17 +87,13 @@ func (p *place) openRedis() (adminapi.Operator, func(), error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("-secret-file: %w", err)
 	}
-	limits, lists := policies.Default(), guard.Lists{}
+	var own policies.File
 	if p.policies != "" {
-		own, err := policies.Load(p.policies)
-		if err == nil {
-			lists, err = policies.LoadLists(p.policies)
-		}
-		if err != nil {
+		if own, err = policies.LoadFile(p.policies); err != nil {
 			return nil, nil, err
 		}
-		limits = policies.Override(limits, own)
 	}
+	limits := policies.Override(policies.Default(), own.Policies)
 	client, err := redisstore.NewClient(p.redis)
 	if err != nil {
 		return nil, nil, fmt.Errorf("-redis: %w", err)
@@ -107,7 +103,7 @@ func (p *place) openRedis() (adminapi.Operator, func(), error) {
 		client.Close()
 		return nil, nil, fmt.Errorf("-redis: %w", err)
 	}
-	config := guard.Config{Store: store, Secret: bytes.TrimSpace(secret), Policies: limits, Lists: lists, Opaque: p.names == "opaque" || p.names == "id"}
+	config := guard.Config{Store: store, Secret: bytes.TrimSpace(secret), Policies: limits, Lists: own.Lists, Opaque: p.names == "opaque" || p.names == "id"}
 	if p.names == "id" {
 		config.Resolve = func(_ context.Context, id string) (guard.Account, error) { return guard.Account{ID: id}, nil }
 	}
